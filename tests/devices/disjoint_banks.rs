@@ -69,20 +69,12 @@ const BYTES: usize = 16 << 20;
 fn cycles(streams: &[RequestStream]) -> u64 {
     let ns = |ns: u64| ps(ns * 1000);
     let spec = ControllerSpec {
-        channels: 1,
-        mapping: "ours".into(),
-        read_queue_entries: 64,
-        write_queue_entries: 64,
-        ingress_reads: 1024,
-        ingress_writes: 1024,
-        drain_high_entries: 51,
-        drain_low_entries: 13,
-        drain_idle_entries: 0,
         drain_min_writes: 1,
         row_hit_cap: 4,
         front_ns: ns(1),
         back_ns: ns(1),
         forward_ns: ns(1),
+        ..OneChannel::queues_of_64()
     };
     let (clock, base) = clock();
     OneChannel { spec, media: media(), clock, base, request_bytes: 64, bytes: BYTES }.run(streams).cycles

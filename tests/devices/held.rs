@@ -2,8 +2,11 @@
 
 use durawarp::devices::streams::STREAMS;
 use durawarp::devices::{built_in, drive, shape};
+use durawarp::kernel::memory::DRAM_BASE;
 use durawarp::machine::device::RefreshPolicy;
+use durawarp::machine::media::MediaSpec;
 use durawarp::machine::memory_controller::ControllerCounters;
+use durawarp::one_channel::{ChannelRequest, OneChannel, RequestStream};
 
 const REQUESTS: u32 = 2_000;
 
@@ -44,4 +47,23 @@ fn refreshes_are_counted_and_the_time_that_requests_waited_for_their_turn() {
     assert!(own.refreshes.abs_diff(cycles / 9363) <= 1 && own.refreshes > 0, "{own:?} in {cycles}");
     // Each waits until rows that were just opened may be closed: at most tRAS, tRTP or tWR and tRP.
     assert!((own.refreshes..100 * own.refreshes).contains(&own.refresh_blocked_ticks), "{own:?}");
+}
+
+#[test]
+fn refreshes_that_an_idle_controller_slept_through_are_counted_and_hold_back_as_the_last_of_them_does() {
+    let device = built_in("ddr4", "", "", "").unwrap_or_else(|faults| panic!("{faults}"));
+    let dram = MediaSpec { refresh: RefreshPolicy::AllBank, ..MediaSpec::default() };
+    // Refreshes fall due each 9,363 cycles and take 421.
+    let due = 1000 * 9363;
+    let read_at = |from: u64| {
+        let read = |from| ChannelRequest { address: DRAM_BASE, write: false, from };
+        let stream = RequestStream { requests: vec![read(0), read(from)], reads_in_flight: 1, writes_waiting: 1 };
+        let ran = OneChannel::of_device(&device, &dram, 1).run(&[stream]);
+        (ran.counters.refreshes, ran.cycles - from)
+    };
+    // A cycle to the controller and one back; the row that the first read opened was closed by refreshes.
+    let idle = 1 + 16 + 16 + 4 + 1;
+    assert_eq!(read_at(due - 40), (999, idle), "over before the next one");
+    assert_eq!(read_at(due - 1 + 421), (1000, idle), "behind it");
+    assert_eq!(read_at(due - 1 + 400), (1000, idle + 21), "21 cycles before its end");
 }

@@ -423,9 +423,9 @@ impl Media {
         if of_medium <= last_edge && of_bank <= last_edge {
             return None;
         }
-        let bus = &self.buses[self.lane(place)];
-        let turns = matches!(bus.last, Some((Direction::Write, of)) if of == place.medium && access == Direction::Read);
-        let of_bus = self.bus_ready(self.lane(place), place.medium, access, last_edge);
+        let lane = self.lane(place);
+        let turns = matches!(self.buses[lane].last, Some((Direction::Write, of)) if of == place.medium && access == Direction::Read);
+        let of_bus = self.bus_ready(lane, place.medium, access, last_edge);
         let alone = self.alone(place, access);
         let rest = of_bus.max(alone);
         match () {
@@ -440,11 +440,10 @@ impl Media {
     /// When the bank alone takes a column command.
     fn alone(&self, place: DeviceRow, access: Direction) -> Time {
         let (bank, table) = (self.in_device(place), &self.tables[place.medium as usize]);
-        let own = table.of_bank_alone(bank, act_of(access));
         if access == Direction::Write && self.writes_without_row(place.medium) {
-            own.max(table.of_bank_alone(bank, Act::Close)).max(table.of_bank_alone(bank, Act::Open))
+            table.of_cells(bank)
         } else {
-            own
+            table.of_bank_alone(bank, act_of(access))
         }
     }
 
@@ -496,12 +495,12 @@ impl Media {
         let (lane, bank, medium) = (self.lane(place), self.in_device(place), place.medium as usize);
         let (commands, last, burst) = self.book(place, access, bytes, lane, at);
         let device = &self.devices[medium];
-        let (rp_writes, cl, wl, wr) = (device.writes, device.cl, device.wl, device.wr);
+        let (writes, cl, wl, wr) = (device.writes, device.cl, device.wl, device.wr);
         let data_end = last + if access == Direction::Read { cl } else { wl } + burst;
         self.tables[medium].issue(act_of(access), bank, at, last, commands);
         let table = &mut self.tables[medium];
         let row = &mut self.rows[usize::from(place.bank)];
-        let mut media_done = match (access, rp_writes) {
+        let mut media_done = match (access, writes) {
             (Direction::Read, _) => data_end,
             (Direction::Write, Writes::Buffer) => {
                 self.buffers.of_mut(bank).write(place.row, data_end);
@@ -667,8 +666,7 @@ impl BankTimes<'_> {
             ready = ready.max(self.table.of_bank(own, act_of(self.access)));
         }
         if self.direct {
-            let of = |act| self.table.of_bank_alone(own, act);
-            ready = ready.max(of(Act::Close)).max(of(Act::Open));
+            ready = ready.max(self.table.of_cells(own));
         }
         if self.several_buses {
             let place = DeviceRow { bank, row: 0, medium: self.medium };

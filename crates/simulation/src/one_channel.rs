@@ -187,13 +187,11 @@ impl Component<Msg> for Source {
 }
 
 impl OneChannel {
-    /// A channel of a device from a table, as the references were driven: queues of 64 and 64, open page,
-    /// FR-FCFS, 64 row hits before an older request. A tick is a cycle of the device. Requests are of an
-    /// atom, and go to the first `rows` of its banks. Of `dram` refreshes alone count: which, and when.
-    pub fn of_device(device: &Device, dram: &MediaSpec, rows: u32) -> OneChannel {
+    /// A controller as the references were driven: queues of 64 and 64, open page, FR-FCFS, 64 row hits
+    /// before an older request, a nanosecond to and fro.
+    pub fn queues_of_64() -> ControllerSpec {
         let cycle = Nanos { ps: 1000 };
-        // Writes drain from four fifths of the queue down to one fifth.
-        let spec = ControllerSpec {
+        ControllerSpec {
             channels: 1,
             mapping: "ours".into(),
             read_queue_entries: 64,
@@ -208,16 +206,24 @@ impl OneChannel {
             front_ns: cycle,
             back_ns: cycle,
             forward_ns: cycle,
-        };
+        }
+    }
+
+    /// A channel of a device from a table, as the references were driven: queues of 64 and 64, open page,
+    /// FR-FCFS, 64 row hits before an older request. A tick is a cycle of the device. Requests are of an
+    /// atom, and go to the first `rows` of its banks. Of `dram` refreshes alone count: which, and when.
+    pub fn of_device(device: &Device, dram: &MediaSpec, rows: u32) -> OneChannel {
+        // Writes drain from four fifths of the queue down to one fifth.
         let (clock, base) = (Clock::of_period(1), Timebase::of_khz(&[1_000_000]).expect("1 GHz"));
         let own = &device.organisation;
         let banks: u32 = own.levels.iter().map(|(_, count)| count).product();
+        let cycle = Nanos { ps: 1000 };
         let bus = BusSpec { bytes_per_cycle: 32, read_to_write_ns: cycle, write_to_read_ns: cycle };
         let devices = Devices { dram: Some(device), nvm: None };
         // Requests go to DRAM alone.
         let nvm = NvmSpec::through(&MediaSpec::default(), cycle);
         OneChannel {
-            spec,
+            spec: OneChannel::queues_of_64(),
             media: Media::of(&devices, dram, &nvm, &bus, clock, base),
             clock,
             base,

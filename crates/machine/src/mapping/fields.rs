@@ -66,7 +66,7 @@ impl Field {
 pub(super) struct Piece {
     pub(super) field: Field,
     pub(super) from: u32,
-    /// The bit behind the last; `None`: all that there are.
+    /// The piece ends before this bit; `None`: at the end of the field.
     pub(super) to: Option<u32>,
 }
 

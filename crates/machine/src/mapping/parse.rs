@@ -102,7 +102,7 @@ impl<'a> Tokens<'a> {
                 let words: Vec<&str> = words.collect();
                 return Err(fault(token, format!("no field has this name: fields are {}", words.join(", "))));
             };
-            // A cut without a beginning is from bit 0; without an end, all that there are.
+            // A cut that names no first bit begins at bit 0; one that names no end goes to the field's end.
             let mut piece = Piece { field, from: 0, to: None };
             if self.takes("[") {
                 piece.from = self.bound()?.unwrap_or(0);

@@ -23,14 +23,16 @@ pub enum Direction {
 
 value!(choice Direction { Read, Write });
 
-/// Which of the next 128 cycles are given away, the first one at `base`.
+/// Which of the next 128 cycles are taken, the first one at `base`.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Calendar {
     base: Time,
     taken: u128,
+    /// Nothing else comes before this: something was booked beyond the 128 cycles.
+    full_until: Time,
 }
 
-value!(record Calendar { base, taken });
+value!(record Calendar { base, taken, full_until });
 
 impl Calendar {
     /// Forgets what lies before `now`.
@@ -43,20 +45,28 @@ impl Calendar {
         self.base = now;
     }
 
-    /// What is given away from `now` on.
+    /// What is taken from `now` on.
     #[inline]
     fn from(&self, now: Time, period: Time) -> u128 {
         let passed = if self.taken == 0 { 0 } else { now.saturating_sub(self.base) / period };
         if passed < 128 { self.taken >> passed } else { 0 }
     }
 
-    /// The first time from `now` on with so many cycles that are not given away.
+    /// The first time from `now` on that has `cycles` free cycles.
     #[inline]
     pub(super) fn room_from(&self, now: Time, cycles: u32, period: Time) -> Time {
-        now + Time::from(first_gap(self.from(now, period), 0, cycles)) * period
+        self.full_until.max(now + Time::from(first_gap(self.from(now, period), 0, cycles)) * period)
     }
 
-    /// Gives so many cycles away.
+    /// Takes `length` cycles from the one at `at` on, which is so many behind `base`.
+    fn book(&mut self, at: u32, length: u32, period: Time) {
+        self.taken |= ones(length).checked_shl(at).unwrap_or(0);
+        if at + length > 128 {
+            self.full_until = self.base + Time::from(at + length) * period;
+        }
+    }
+
+    /// Takes `cycles` cycles from `now` on.
     pub(super) fn take(&mut self, now: Time, cycles: u32, period: Time) {
         self.move_to(now, period);
         self.taken |= ones(cycles);
@@ -83,8 +93,8 @@ impl DataBus {
         self.calendar.room_from(now, burst_cycles, period)
     }
 
-    /// Books a burst at `now`, and so many more of the request, each `spacing_cycles` or more behind the one
-    /// before, and each with a slot of the command bus. Returns the times of their commands.
+    /// Books the bursts of a request. The first is at `now`, each other one at least `spacing_cycles` behind
+    /// the one before. Each has a slot of the command bus. Returns the times of their commands.
     pub(super) fn book(
         &mut self,
         now: Time,
@@ -94,13 +104,14 @@ impl DataBus {
         period: Time,
     ) -> SmallVec<[Time; 4]> {
         if self.last != Some(request.way) {
-            self.calendar = Calendar { base: now, taken: 0 };
+            self.calendar = Calendar { base: now, ..Calendar::default() };
         }
         self.calendar.move_to(now, period);
         slots.move_to(now, period);
-        let (burst, slot) = (ones(request.burst_cycles), ones(request.slot_cycles));
+        let slot = ones(request.slot_cycles);
         let (mut at, mut times) = (0, SmallVec::new());
         for command in 0..commands {
+            // The first is where it was asked for; others are where both buses have room.
             if command > 0 {
                 at += request.spacing_cycles;
                 loop {
@@ -111,9 +122,8 @@ impl DataBus {
                     at += 1;
                 }
             }
-            // What lies beyond the calendar is free, and nobody else can have it before the calendar moves.
-            self.calendar.taken |= burst.checked_shl(at).unwrap_or(0);
-            slots.taken |= slot.checked_shl(at).unwrap_or(0);
+            self.calendar.book(at, request.burst_cycles, period);
+            slots.book(at, request.slot_cycles, period);
             times.push(now + Time::from(at) * period);
         }
         times
@@ -144,4 +154,34 @@ fn first_gap(taken: u128, mut at: u32, length: u32) -> u32 {
         at += 1;
     }
     at
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A request whose bursts of two cycles are so far apart, on a clock whose tick is a cycle.
+    fn booked(spacing_cycles: u32) -> (DataBus, Calendar, SmallVec<[Time; 4]>) {
+        let way = (Direction::Read, Medium::Dram);
+        let request = Bursts { way, burst_cycles: 2, spacing_cycles, slot_cycles: 1 };
+        let (mut bus, mut slots) = (DataBus { last: Some(way), ..DataBus::default() }, Calendar::default());
+        let times = bus.book(1000, 4, request, &mut slots, 1);
+        (bus, slots, times)
+    }
+
+    #[test]
+    fn another_burst_has_the_gaps_of_a_request_and_none_of_its_cycles() {
+        let (bus, slots, times) = booked(4);
+        assert_eq!(times[..], [1000, 1004, 1008, 1012]);
+        let room = |now| bus.room_from(now, 2, 1);
+        assert_eq!([room(1000), room(1001), room(1002), room(1003), room(1014)], [1002, 1002, 1002, 1006, 1014]);
+        assert_eq!(slots.room_from(1004, 1, 1), 1005);
+    }
+
+    #[test]
+    fn nothing_comes_between_bursts_beyond_the_calendar() {
+        let (bus, slots, times) = booked(60);
+        assert_eq!(times[..], [1000, 1060, 1120, 1180]);
+        assert_eq!((bus.room_from(1010, 2, 1), slots.room_from(1010, 1, 1)), (1182, 1181));
+    }
 }

@@ -33,8 +33,8 @@ pub struct Devices<'a> {
 pub(super) enum Transport {
     /// A request is one burst.
     Stream { bytes_per_cycle: u32 },
-    /// A request is a burst for each of so many bytes: cycles of one, from one to the next, and slots of its
-    /// command, of reads and of writes; and cycles of its data.
+    /// A request is a burst for each `atom_bytes`. Reads come first in each pair, then writes: cycles of a
+    /// burst, cycles from one to the next, slots of a command.
     Bursts { atom_bytes: u32, cycles: [u32; 2], spacing_cycles: [u32; 2], slots: [u32; 2], data_cycles: u32 },
 }
 

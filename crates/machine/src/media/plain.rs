@@ -13,7 +13,7 @@ use super::writes::Writes;
 /// Bytes of a column command.
 pub(super) const COMMAND_BYTES: u32 = 32;
 
-/// The table of a device with `spec`'s rows and such writes, on a bus that carries so many bytes a cycle.
+/// The table of a device: its rows are those of `spec`, its writes cost what `writes` says.
 pub(super) fn table(
     spec: &MediaSpec,
     bytes_per_cycle: u32,

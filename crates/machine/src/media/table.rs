@@ -63,14 +63,23 @@ pub(super) struct Rule {
     pub(super) delay: Time,
 }
 
-/// A least time from the so manieth last activation below a node on.
+/// A least time from an earlier activation below a node on: the `length`-th last.
 #[derive(Debug, Clone, Copy)]
 struct ActivationWindow {
     level: u8,
     length: u8,
     delay: Time,
-    /// Where the times of the level's first node begin.
+    /// Where the times of the level's first node begin, and its head.
     ring: u32,
+    head: u32,
+}
+
+impl ActivationWindow {
+    /// Where in the rings a time of one of its nodes is.
+    #[inline]
+    fn place(&self, node: usize, nth: u8) -> usize {
+        self.ring as usize + node * usize::from(self.length) + usize::from(nth)
+    }
 }
 
 /// Commands and least times of a device.
@@ -200,7 +209,7 @@ fn act_of(command: &Command, banks: usize, refreshes: bool) -> Option<Act> {
 }
 
 impl CommandTimes {
-    /// Of so many nodes of each level in one of the level above, the outermost first and banks last.
+    /// Each level has `counts` nodes in one of the level above. The outermost level comes first, banks last.
     pub(super) fn new(counts: &[u32], rules: Rules) -> CommandTimes {
         assert!(counts.len() < LEVELS, "{} levels, {LEVELS} with the channel at most", counts.len());
         let levels = levels_of(counts);
@@ -230,14 +239,14 @@ impl CommandTimes {
 
     fn over(levels: Vec<NodeLevel>, nodes: Vec<[u16; LEVELS]>, rules: Rules) -> CommandTimes {
         // Each node of a window's level has a ring of its own, in one list.
-        let mut ring = 0;
+        let (mut ring, mut head) = (0, 0);
         let windows = rules.windows.iter().map(|&(level, length, delay)| {
-            let window = ActivationWindow { level, length, delay, ring };
-            ring += nodes_at(&levels, level) * u32::from(length);
+            let window = ActivationWindow { level, length, delay, ring, head };
+            let nodes: u32 = levels[..=usize::from(level)].iter().map(|level| level.count).product();
+            (ring, head) = (ring + nodes * u32::from(length), head + nodes);
             window
         });
         let windows: Vec<ActivationWindow> = windows.collect();
-        let heads = windows.iter().map(|window| nodes_at(&levels, window.level)).sum::<u32>();
         let mut held_at: [Vec<u8>; ACTS] = Default::default();
         // What the channel holds back is asked for once, and what a bank does apart.
         let of_banks = levels.len() as u8 - 1;
@@ -255,7 +264,7 @@ impl CommandTimes {
             ready: vec![[0; ACTS]; usize::from(levels.last().map_or(1, |level| level.first))],
             banks: std::array::from_fn(|_| vec![0; nodes.len()]),
             rings: vec![0; ring as usize],
-            heads: vec![0; heads as usize],
+            heads: vec![0; head as usize],
             nodes,
             levels,
         }
@@ -310,6 +319,13 @@ impl CommandTimes {
         self.banks[act as usize][bank]
     }
 
+    /// When a bank alone takes a write straight to its cells: it must not be opening or closing a row.
+    #[inline]
+    pub(super) fn of_cells(&self, bank: usize) -> Time {
+        let of = |act| self.of_bank_alone(bank, act);
+        of(Act::Write).max(of(Act::Close)).max(of(Act::Open))
+    }
+
     /// When a bank can be opened: the times of `of_bank`, the channel's and the windows'.
     #[inline]
     pub(super) fn opens_at(&self, bank: usize) -> Time {
@@ -325,16 +341,11 @@ impl CommandTimes {
     /// When windows let a bank be opened.
     #[inline]
     pub(super) fn windows_at(&self, bank: usize) -> Time {
-        let mut least = 0;
-        let mut first_head = 0;
-        for window in &self.windows {
+        self.windows.iter().fold(0, |least, window| {
             let node = self.index_at(bank, usize::from(window.level));
-            let head = self.heads[first_head + node];
-            let oldest = self.rings[window.ring as usize + node * usize::from(window.length) + usize::from(head)];
-            least = least.max(if oldest > 0 { oldest - 1 + window.delay } else { 0 });
-            first_head += nodes_at(&self.levels, window.level) as usize;
-        }
-        least
+            let oldest = self.rings[window.place(node, self.heads[window.head as usize + node])];
+            least.max(if oldest > 0 { oldest - 1 + window.delay } else { 0 })
+        })
     }
 
     /// A bank takes no command before `at`.
@@ -385,14 +396,12 @@ impl CommandTimes {
 
     /// Windows know of an activation. A time is kept as one more, so that none is 0.
     fn count_in_windows(&mut self, bank: usize, at: Time) {
-        let mut first_head = 0;
-        for window in &self.windows {
-            let node =
-                usize::from(self.nodes[bank][usize::from(window.level)] - self.levels[usize::from(window.level)].first);
-            let head = &mut self.heads[first_head + node];
-            self.rings[window.ring as usize + node * usize::from(window.length) + usize::from(*head)] = at + 1;
+        for at_window in 0..self.windows.len() {
+            let window = self.windows[at_window];
+            let node = self.index_at(bank, usize::from(window.level));
+            let head = &mut self.heads[window.head as usize + node];
+            self.rings[window.place(node, *head)] = at + 1;
             *head = (*head + 1) % window.length;
-            first_head += nodes_at(&self.levels, window.level) as usize;
         }
     }
 }
@@ -407,11 +416,6 @@ fn levels_of(counts: &[u32]) -> Vec<NodeLevel> {
         first += nodes;
     }
     levels
-}
-
-/// Nodes of a level in the channel.
-fn nodes_at(levels: &[NodeLevel], level: u8) -> u32 {
-    levels[..=usize::from(level)].iter().map(|level| level.count).product()
 }
 
 /// Slots of its command bus that a command takes.
