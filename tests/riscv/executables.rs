@@ -94,6 +94,15 @@ fn a_file_cut_anywhere_is_told_or_runs() {
     }
 }
 
+#[test]
+fn a_segment_that_begins_behind_the_headers_does_not_hold_them() {
+    // The second header begins far behind the table of headers and is as long as 64 bits allow.
+    let mut bytes = COUNTER.to_vec();
+    (bytes[159], bytes[135]) = (150, 106);
+    let found = elf::load("counter.elf", &bytes, MEMORY);
+    assert!(found.as_ref().is_err_and(|faults| !faults.0.is_empty()), "{found:?}");
+}
+
 proptest! {
     #[test]
     fn a_damaged_file_is_told_or_runs(changes in prop::collection::vec((0..600usize, any::<u8>()), 1..8)) {

@@ -195,9 +195,9 @@ fn read(bytes: &[u8], memory_bytes: u64, faults: &mut Faults<'_>) -> Option<Exec
         faults.push(format!("the entry point {entry:#x} is not in code"), "");
     }
     let in_memory = |offset: u64| {
-        let holds =
-            |h: &&elf::segment::ProgramHeader| h.p_type == PT_LOAD && offset.wrapping_sub(h.p_offset) < h.p_filesz;
-        headers.iter().find(holds).map(|h| h.p_vaddr.wrapping_add(offset - h.p_offset).wrapping_add(base))
+        let within = |h: &elf::segment::ProgramHeader| offset.checked_sub(h.p_offset).filter(|at| *at < h.p_filesz);
+        let mut loaded = headers.iter().filter(|h| h.p_type == PT_LOAD);
+        loaded.find_map(|h| within(h).map(|at| h.p_vaddr.wrapping_add(at).wrapping_add(base)))
     };
     let own = headers.iter().find(|h| h.p_type == PT_PHDR).map(|h| h.p_vaddr.wrapping_add(base));
     Some(Executable {
