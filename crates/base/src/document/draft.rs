@@ -414,6 +414,11 @@ impl<'a> Draft<'a> {
         self.take(table, key, &Scalar::typed(key, &over.value), source, written);
     }
 
+    /// What `table.key` says so far.
+    pub fn given(&self, table: &str, key: &str) -> Option<&Value> {
+        self.values.get(table, key).map(|found| &found.value)
+    }
+
     /// The value of `table.key`, if nothing is wrong.
     pub fn value(mut self, over: &Override) -> Result<Value, Diagnostics> {
         let (table, name) = over.key.split_once('.').unwrap_or((&over.key, ""));

@@ -36,6 +36,6 @@ mod timing;
 
 pub use self::file::{LoadedDevice, load, names};
 pub use self::listing::{BuiltinDevice, builtin, table};
-pub(super) use self::of_machine::devices;
 pub use self::of_machine::{Devices, tables};
+pub(super) use self::of_machine::{devices, leave_to_device};
 pub use self::request::DeviceRequest;

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::compute::{Compute, ComputeSpec};
-use super::device::{Devices, devices, tables};
+use super::device::{Devices, devices, leave_to_device, tables};
 use durawarp_base::diagnostic::{Diagnostic, Diagnostics};
 use durawarp_base::document::{Draft, Form, FormKind, Override, ParameterTable, Setting, assumptions, written};
 use durawarp_base::spec::Key;
@@ -89,6 +89,7 @@ impl<S: ComputeSpec> MachineConfig<S> {
         for over in overrides {
             draft.apply(over);
         }
+        leave_to_device(&mut draft);
         let mut document = draft.finish()?;
         let mut spec: S = match serde_json::from_value(Value::Object(document.tables.clone())) {
             Ok(spec) => spec,

@@ -6,8 +6,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use durawarp_base::diagnostic::Diagnostics;
-use durawarp_base::document::{ParameterDocument, USER_SOURCE, is_path};
+use durawarp_base::diagnostic::{Diagnostic, Diagnostics};
+use durawarp_base::document::{Draft, Override, ParameterDocument, Setting, USER_SOURCE, is_path};
 use durawarp_base::spec::{Megahertz, Nanos};
 use durawarp_machine::device::{Device, PLAIN, RefreshPolicy};
 use durawarp_machine::media::MediaSpec;
@@ -27,6 +27,38 @@ pub fn tables(devices: &Devices) -> [Option<&Device>; 2] {
 
 /// Two clocks that differ by less than one part in this many are one: files have three decimals.
 const CLOCK_PARTS: u64 = 100;
+
+/// What a named device says of DRAM, and a value that stands there until it does ([`adopt`]).
+const OF_DEVICE: [(&str, &str); 12] = [
+    ("banks", "16"),
+    ("row_bytes", "2048"),
+    ("t_rcd_ns", "1"),
+    ("t_cl_ns", "1"),
+    ("t_wl_ns", "1"),
+    ("t_rp_ns", "1"),
+    ("t_ras_ns", "1"),
+    ("t_ccd_ns", "1"),
+    ("bank_groups", "1"),
+    ("t_ccd_l_ns", "1"),
+    ("t_rrd_ns", "1"),
+    ("t_wr_ns", "1"),
+];
+
+/// A machine that names its DRAM device need not say what the device says.
+pub(in super::super) fn leave_to_device(draft: &mut Draft<'_>) {
+    if draft.given("dram", "device").is_none_or(|device| *device == PLAIN) {
+        return;
+    }
+    for (key, value) in OF_DEVICE {
+        if draft.given("dram", key).is_none() {
+            draft.set(&Setting {
+                over: Override { key: format!("dram.{key}"), value: value.to_owned() },
+                source: "dram.device".to_owned(),
+                written: Diagnostic::nowhere("", ""),
+            });
+        }
+    }
+}
 
 /// Loads the devices that a machine names. The names become paths that hold from the current folder, and keys
 /// of a plain device say what the named one has, each with that as its source.
@@ -207,6 +239,7 @@ fn beside(machine_file: &str, device: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::OF_DEVICE;
     use crate::config::{CpuMachine, MachineConfig, Override};
 
     /// The machine with these overrides, or its faults.
@@ -229,6 +262,28 @@ mod tests {
             ["dram.device=ddr4", "dram.ranks=2", "bus.bytes_per_cycle=16"].map(|text| Override::parse(text).unwrap());
         let own = CpuMachine::read("lightwsp-cpu", &set).unwrap();
         assert_eq!(own.devices[0].as_ref().unwrap().organisation.levels[0], ("rank".to_owned(), 2));
+    }
+
+    #[test]
+    fn a_machine_of_its_own_leaves_to_its_device_what_that_says() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("mine.toml");
+        let whole = CpuMachine::read("lightwsp-cpu", &[]).unwrap();
+        let text = whole.to_toml();
+        let own = |line: &&str| !OF_DEVICE.iter().any(|(key, _)| line.starts_with(&format!("{key} = ")));
+        let (before, rest) = text.split_once("[dram]").unwrap();
+        let (dram, behind) = rest.split_once("[nvm]").unwrap();
+        let short = dram.lines().filter(own).collect::<Vec<_>>().join("\n");
+        let read = |device: &str| {
+            std::fs::write(&file, format!("{before}[dram]{}[nvm]{behind}", short.replace("\"ddr4\"", device))).unwrap();
+            CpuMachine::read(file.to_str().unwrap(), &[])
+        };
+        let left = read("\"ddr4\"").unwrap();
+        assert_eq!((&left.spec.dram, &left.devices), (&whole.spec.dram, &whole.devices));
+        assert_eq!(left.sources["dram.t_rcd_ns"], "device `ddr4`: 2400T, 8Gb_x8");
+        // A plain device has nobody else to say it.
+        let told = read("\"plain\"").unwrap_err().to_string();
+        assert!(told.contains("`[dram]` lacks banks, row_bytes, t_rcd_ns"), "{told}");
     }
 
     #[test]
