@@ -15,7 +15,7 @@
 //! A row of `row_buffer` is written `row_write_ns` long: after the last write to it (`idle`), or when
 //! another row needs the bank (`close`). Acceptance of a write is the controller's business, not the media's.
 //! Both media share the channel's data bus; a change of its direction costs a turnaround.
-//! `write_bandwidth_mb_s` bounds what NVM takes of writes.
+//! `write_bandwidth_mb_s` bounds what NVM takes of writes, of which `write_charge` says how much each takes.
 //!
 //! Requests of an NVM device with a buffer need no row: a write goes to its line, which is fetched; a read
 //! asks for its line and has the bus when its data is ready, out of order (`buffer`, `held`).
@@ -47,7 +47,7 @@ use super::msg::{SECTOR_BYTES, sectors_touched};
 
 pub use devices::Devices;
 pub use held::{Fetched, SlotId};
-pub use parameters::{BusSpec, MediaSpec, NvmSpec, RowWriteWhen, WriteMode};
+pub use parameters::{BusSpec, MediaSpec, NvmSpec, RowWriteWhen, WriteCharge, WriteMode};
 
 pub use bus::Direction;
 
@@ -176,7 +176,7 @@ impl Media {
             row_slot: 0,
             held_back: vec![0; banks.div_ceil(64)],
             turns: [bus.read_to_write_ns, bus.write_to_read_ns].map(|ns| base.ticks_of_ps(ns.ps)),
-            write_rate: Rate { mb_s: nvm.write_bandwidth_mb_s, base },
+            write_rate: Rate { mb_s: nvm.write_bandwidth_mb_s, charge: nvm.write_charge, base },
             write_free: 0,
             loses_held: buffer.map_or(nvm.loses_rows(), |own| !own.durable),
             trace: None,
@@ -471,7 +471,7 @@ impl Media {
     /// # Panics
     /// When it is too early.
     pub fn column(&mut self, place: DeviceRow, access: Direction, bytes: u32, at: Time) -> Transfer {
-        self.transfer(place, access, bytes, at, 0)
+        self.transfer(place, access, (bytes, bytes), at, 0)
     }
 
     /// Issues a write of `mask`'s bytes of a line: as [`Media::column`], but a write straight to the cells
@@ -485,10 +485,20 @@ impl Media {
             Writes::Cells { granule: Some(granule), .. } if covers_a_part(mask, granule) => device.rcd + device.cl,
             _ => 0,
         };
-        self.transfer(place, Direction::Write, sectors_touched(mask).count_ones() * SECTOR_BYTES, at, before)
+        // The bus carries whole sectors, whatever the devices are charged.
+        let bytes = (sectors_touched(mask).count_ones() * SECTOR_BYTES, self.write_rate.charge.bytes(mask));
+        self.transfer(place, Direction::Write, bytes, at, before)
     }
 
-    fn transfer(&mut self, place: DeviceRow, access: Direction, bytes: u32, at: Time, read_first: Time) -> Transfer {
+    /// Of bytes on the bus, and bytes that a bound of writes is charged.
+    fn transfer(
+        &mut self,
+        place: DeviceRow,
+        access: Direction,
+        (bytes, charged): (u32, u32),
+        at: Time,
+        read_first: Time,
+    ) -> Transfer {
         let earliest = self.channel_ready(place.medium, access, at).max(self.bank_ready(place, access, at));
         assert!(earliest <= at, "column command at {at}, too early");
         let held_by = self.held_by(place, access, at);
@@ -523,7 +533,7 @@ impl Media {
         // What the devices take of writes bounds every mode, and a write is not in its cells before they have
         // taken it. A buffer has such a bound of its own.
         if access == Direction::Write && !self.has_buffer(place.medium) && place.medium == Medium::Nvm {
-            self.write_free = self.write_rate.next(self.write_free, at, bytes);
+            self.write_free = self.write_rate.next(self.write_free, at, charged);
             media_done = media_done.max(self.write_free);
         }
         let bus = &mut self.buses[lane];
@@ -699,6 +709,7 @@ fn whole_granules(mask: u128, granule: u32) -> u128 {
 #[derive(Debug, Clone, Copy)]
 struct Rate {
     mb_s: u32,
+    charge: WriteCharge,
     base: Timebase,
 }
 

@@ -7,6 +7,7 @@ use durawarp_base::spec;
 use durawarp_base::spec::Nanos;
 
 use crate::device::{PLAIN, RefreshPolicy};
+use crate::msg::{SECTOR_BYTES, sectors_touched};
 
 spec! {
     /// DRAM devices, which are read and written through rows: their timing, or which ones they are.
@@ -92,6 +93,29 @@ choice! {
     }
 }
 
+choice! {
+    /// What a write takes of `write_bandwidth_mb_s`.
+    pub enum WriteCharge {
+        /// The bytes that it writes.
+        Bytes = "bytes",
+        /// The sectors of 32 B that it touches.
+        Sector32 = "sector_32",
+        /// A line of Optane's cells, 256 B: no buffer of the device joins writes to one.
+        Line256 = "line_256",
+    }
+}
+
+impl WriteCharge {
+    /// Bytes that a write of these bytes of a line is charged.
+    pub fn bytes(self, mask: u128) -> u32 {
+        match self {
+            WriteCharge::Bytes => mask.count_ones(),
+            WriteCharge::Sector32 => sectors_touched(mask).count_ones() * SECTOR_BYTES,
+            WriteCharge::Line256 => 256,
+        }
+    }
+}
+
 spec! {
     /// NVM devices: their timing, or which ones they are. Reads of a plain one go through rows, writes as
     /// `write_mode` says.
@@ -152,6 +176,9 @@ spec! {
         row_buffer_durable: bool,
         /// Writes that the devices of a channel take, in every mode; as much as the bus carries is no bound.
         write_bandwidth_mb_s: u32 where 1..=10000000,
+        /// What a write takes of `write_bandwidth_mb_s`: bytes (those that it writes), sector_32 (the sectors of
+        /// 32 B that it touches), line_256 (a line of Optane's cells: no buffer joins writes to one).
+        write_charge: WriteCharge,
         /// Writes that a cell takes before it fails; 0 where there is no such bound. Nothing fails in a run:
         /// lifetimes follow from it.
         endurance_writes: u64,
@@ -221,6 +248,7 @@ impl NvmSpec {
             write_hit_ns: none,
             row_buffer_durable: false,
             write_bandwidth_mb_s: 10_000_000,
+            write_charge: WriteCharge::Sector32,
             endurance_writes: 0,
             capacity_gb: 1,
         }

@@ -300,6 +300,27 @@ fn writes_take_the_write_bandwidth_whatever_banks_and_bus_could() {
     assert!(m.channel_ready(Medium::Nvm, Direction::Read, 0) < 400, "reads are no writes");
 }
 
+#[test]
+fn a_write_takes_of_the_bandwidth_its_bytes_its_sectors_or_a_line() {
+    let (store, astride) = (0xff << 8, 0xff << 28);
+    for (write_charge, ns_of) in [
+        (WriteCharge::Bytes, [8, 8, 128]),
+        (WriteCharge::Sector32, [32, 64, 128]),
+        (WriteCharge::Line256, [256, 256, 256]),
+    ] {
+        // A byte in a ns.
+        let mode = WriteMode::Latency;
+        let mut m = media_with(|nvm| NvmSpec { write_mode: mode, write_bandwidth_mb_s: 1000, write_charge, ..nvm });
+        let mut at_ns = 0;
+        for (nth, mask) in [store, astride, u128::MAX].into_iter().enumerate() {
+            assert_column_earliest_or_now(&m, at(4 + nth as u16, 0), at_ns);
+            m.write(at(4 + nth as u16, 0), mask, at_ns);
+            at_ns += ns_of[nth];
+        }
+        assert_column_earliest_or_now(&m, at(7, 0), at_ns);
+    }
+}
+
 fn assert_column_earliest_or_now(m: &Media, place: DeviceRow, t: Time) {
     let ready = m.channel_ready(place.medium, Direction::Write, 0).max(m.bank_ready(place, Direction::Write, 0));
     assert_eq!(ready, t);

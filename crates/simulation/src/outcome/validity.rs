@@ -178,6 +178,12 @@ impl Judge<'_> {
         self.outcome.machine.parameters.get(key).is_some_and(|parameter| parameter.value.as_str() == Some(word))
     }
 
+    /// What NVM takes of writes is less than any bus carries.
+    fn bounds_writes(&self) -> bool {
+        let most = self.outcome.machine.parameters.get("nvm.write_bandwidth_mb_s").map(|of| of.value.clone());
+        most.is_some_and(|most| most != 10_000_000)
+    }
+
     /// Why a parameter changes nothing, where another one hides it.
     fn why_idle(&self, key: &str) -> Option<&'static str> {
         let (table, name) = key.split_once('.')?;
@@ -195,6 +201,7 @@ impl Judge<'_> {
             }
             ("nvm", "cell_write_ns") if mode("row_buffer") => "it is not of nvm.write_mode row_buffer",
             ("nvm", "write_granule_bytes") if !mode("through") => "it is of nvm.write_mode through",
+            ("nvm", "write_charge") if !self.bounds_writes() => "nvm.write_bandwidth_mb_s is no bound",
             ("nvm", "write_hold_ns") if !mode("latency") => "it is of nvm.write_mode latency",
             ("crossbar", "switch_packets" | "switch_speedup") if self.is_set_to("crossbar.switch", "ports") => {
                 "it is of crossbar.switch input_queued"

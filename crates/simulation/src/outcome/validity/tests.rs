@@ -174,6 +174,19 @@ fn a_setting_that_another_one_hides_is_told_with_what_hides_it() {
 }
 
 #[test]
+fn what_a_write_is_charged_has_a_part_where_writes_are_bound() {
+    let told_of = |mb_s: u64| {
+        let mut outcome = plain(&[("memory_controller.nvm_writes", [1, 0])]);
+        outcome.machine.parameters.insert("nvm.write_charge".to_owned(), parameter("user"));
+        let bound = Parameter { value: mb_s.into(), ..parameter("a paper") };
+        outcome.machine.parameters.insert("nvm.write_bandwidth_mb_s".to_owned(), bound);
+        told(&outcome).into_iter().map(|(_, text)| text).filter(|text| text.starts_with("set, ")).collect::<String>()
+    };
+    let why = "set, and without a part in the run: nvm.write_charge (nvm.write_bandwidth_mb_s is no bound)";
+    assert_eq!([told_of(10_000_000), told_of(4_600)], [why, ""]);
+}
+
+#[test]
 fn write_backs_that_end_at_the_l2_make_nothing_durable_unless_that_survives() {
     let with = |clwb: &str, domain: &str, write_backs: u64| {
         let mut outcome = plain(&[("sm.pm_write_backs", [write_backs, 0])]);
