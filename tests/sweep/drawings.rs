@@ -174,6 +174,35 @@ fn a_cut_breaks_a_quarter_of_the_bars_at_the_most_and_never_most_of_a_series() {
 }
 
 #[test]
+fn bars_of_a_logarithmic_axis_are_as_high_as_their_factors_and_none_is_cut() {
+    let of = |values: &[f64]| {
+        let mut figure = samples::few_bars();
+        figure.axis = figure.axis.scale(Scale::Log10);
+        figure.baseline = Baseline::Relative("base".to_owned());
+        (figure.mean, figure.cut_off) = (Mean::None, Some(4.0));
+        figure.series = vec![BarSeries::of("far", values)];
+        figure
+    };
+    let drawn = |values: &[f64]| {
+        let svg = of(values).svg().unwrap();
+        xml::check("logarithmic", &svg);
+        let svg = Document::parse(&svg).unwrap();
+        let bars: Vec<[f64; 4]> = class(&svg, "bar").into_iter().map(bar).collect();
+        let heights: Vec<f64> = bars.iter().map(|bar| bar[3] - bar[1]).collect();
+        (class(&svg, "broken").len(), heights, bars[0][3] - number(class(&svg, "baseline")[0], "y1"))
+    };
+    let (broken, heights, above) = drawn(&[10.0, 100.0, 4.0, 30.0, 1.0]);
+    assert_eq!((broken, heights.len()), (0, 5));
+    assert!((heights[1] / heights[0] - 2.0).abs() < 0.01 && heights[4] < 0.01, "{heights:?}");
+    assert!((heights[3] / heights[0] - 30f64.log10()).abs() < 0.01, "{heights:?}");
+    assert!(above.abs() < 0.02, "nothing is below the baseline, on which bars stand: {above}");
+    let (_, heights, above) = drawn(&[0.5, 100.0, 4.0, 30.0, 2.0]);
+    assert!(above > 1.0 && heights[0] < heights[4], "the baseline is above a bar that is below it: {above}");
+    let told = of(&[0.0, 1.0, 1.0, 1.0, 1.0]).svg().unwrap_err().to_string();
+    assert!(told.contains("has no place on a logarithmic scale"), "{told}");
+}
+
+#[test]
 fn letters_are_outlines_as_wide_as_the_layout_takes_them_for() {
     for (name, figure) in samples::all() {
         let svg = figure.sheet().clone().origin("durawarp 0.0.0, machine small");

@@ -25,7 +25,7 @@ pub struct Axis {
     /// Unit; empty for a plain number.
     #[serde(default)]
     pub unit: String,
-    /// Scale. Bars are always linear: their length is the value.
+    /// Scale.
     #[serde(default)]
     pub scale: Scale,
     /// Least and greatest value; by default what the data needs, from 0 where that wastes little.

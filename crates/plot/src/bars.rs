@@ -8,10 +8,13 @@
 //! more than a quarter of all bars or half of a series pass is raised until no more do, and left out where it
 //! then saves little. A missing bar says "n/a": in its gap where that is wide enough, else above, like a
 //! number.
+//!
+//! On a logarithmic axis nothing is cut: equal factors are equally high. Bars stand on its low end, which is
+//! the baseline where no value is below it.
 
 use serde::{Deserialize, Serialize};
 
-use super::axis::{Axis, Scale, Span, short};
+use super::axis::{Axis, Scale, Span, above_0_on, short};
 use super::frame::{Beside, Frame, Under, Wanted};
 use super::labels::{NumberLabel, PITCH, close_gap, fits_into_gaps, room_above, slots, write_above};
 use super::legend::{Key, LegendEntry, area, published};
@@ -42,8 +45,8 @@ use super::tidy::{Tidy, full};
 pub struct GroupedBars {
     /// Size and words.
     pub sheet: Sheet,
-    /// The axis of what is drawn: of relative values where there is a baseline. Its scale is not used; the
-    /// high end of its range acts as a cut-off.
+    /// The axis of what is drawn: of relative values where there is a baseline. The high end of a linear one's
+    /// range acts as a cut-off.
     pub axis: Axis,
     /// Groups, such as kernels.
     pub groups: Vec<String>,
@@ -189,8 +192,8 @@ impl GroupedBars {
     /// The figure as an SVG document.
     ///
     /// # Errors
-    /// When there are no groups or series, rows do not fit together, a value is negative, or the paper is too
-    /// small.
+    /// When there are no groups or series, rows do not fit together, a value is negative (on a logarithmic
+    /// axis: not above 0), or the paper is too small.
     pub fn svg(&self) -> Result<String, FigureError> {
         let (series, of) = self.relative()?;
         draw(self, &series, of)
@@ -304,9 +307,15 @@ fn draw(figure: &GroupedBars, series: &[Relative<'_>], of: usize) -> Result<Stri
         return Err(FigureError::Empty { figure: "grouped bars", what: "series to draw beside the baseline" });
     }
     // The axis comes first: legend and margins depend on which values lie beyond it.
+    for series in &shown {
+        for bar in &series.bars {
+            above_0_on(&figure.axis, series.name, bar.value)?;
+            above_0_on(&figure.axis, series.name, bar.published)?;
+        }
+    }
     let cut = cut_off(figure, &shown);
     let span = span(figure, &shown, cut);
-    let axis = Axis { scale: Scale::Linear, ..figure.axis.clone() };
+    let axis = figure.axis.clone();
     let all = || shown.iter().flat_map(|series| &series.bars);
     let beyond = |value: Option<f64>| value.filter(|value| *value > span.high);
     let mut legend = Vec::new();
@@ -398,6 +407,9 @@ const WORTH: f64 = 1.5;
 /// Where bars are cut, if they are: as asked, or higher where it would break too many or their numbers have
 /// no room.
 fn cut_off(figure: &GroupedBars, shown: &[&Relative<'_>]) -> Option<f64> {
+    if figure.axis.scale != Scale::Linear {
+        return None;
+    }
     let asked = figure.cut_off.or(figure.axis.range.map(|[_, high]| high).filter(|high| high.is_finite()))?;
     let mut all = Vec::new();
     let mut raised = asked;
@@ -433,8 +445,13 @@ fn span(figure: &GroupedBars, shown: &[&Relative<'_>], cut: Option<f64>) -> Span
         let end = bar.value.map(|value| value + bar.error.unwrap_or(0.0));
         [end, bar.published].into_iter().flatten()
     });
-    let line = if figure.baseline == Baseline::None { 0.0 } else { 1.05 };
-    Span::of(&Axis { range: None, scale: Scale::Linear, ..figure.axis.clone() }, tops.chain([0.0, line]))
+    let related = figure.baseline != Baseline::None;
+    let axis = Axis { range: None, ..figure.axis.clone() };
+    if axis.scale != Scale::Linear {
+        // Of a mean of nothing there is no bar.
+        return Span::of(&axis, tops.chain(related.then_some(1.0)));
+    }
+    Span::of(&axis, tops.chain([0.0, if related { 1.05 } else { 0.0 }]))
 }
 
 fn draw_group(

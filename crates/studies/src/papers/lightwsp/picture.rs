@@ -1,12 +1,14 @@
 //! Drawings of the figures of times: grouped bars over `base`, a group a kernel.
 //!
+//! Where most bars are above the cut, equal factors are equally high: a cut would break most of them, and one
+//! that is raised to the longest leaves the others no height.
 //! Invariant: nothing is drawn that the first table of the finding does not show.
 
 use crate::papers::{Cell, FigureTable};
 use durawarp_plot::Figure as Drawing;
-use durawarp_plot::{Axis, Bar, BarSeries, Baseline, Better, GroupedBars, Mean, Sheet};
+use durawarp_plot::{Axis, Bar, BarSeries, Baseline, Better, GroupedBars, Mean, Scale, Sheet};
 
-/// Bars above this are drawn broken.
+/// Bars above this are drawn broken, unless most are.
 const CUT_OFF: f64 = 4.0;
 
 /// A series a column behind the kernels' names. The row of means is drawn as such, published means as marks.
@@ -24,21 +26,45 @@ pub(crate) fn bars_of(table: &FigureTable, axis: &str) -> GroupedBars {
         published_mean: published.and_then(|row| value(&row[at])),
         ..BarSeries::new(column, rows.iter().map(|row| Bar { value: value(&row[at]), ..Bar::default() }).collect())
     });
+    let series: Vec<BarSeries> = series.collect();
+    let values = || series.iter().flat_map(|series| &series.bars).filter_map(|bar| bar.value);
+    let scale = if most_are_cut(values()) { Scale::Log10 } else { Scale::Linear };
     GroupedBars {
         groups_name: String::new(),
         sheet: Sheet::two_columns().height(160.0).better(Better::Lower),
-        axis: Axis::new(axis, ""),
+        axis: Axis::new(axis, "").scale(scale),
         groups: rows.iter().map(|row| row[0].shown()).collect(),
-        series: series.collect(),
+        series,
         baseline: Baseline::Relative("base".to_owned()),
         mean: Mean::Geometric,
         cut_off: Some(CUT_OFF),
     }
 }
 
+/// More than half of these are above the cut.
+fn most_are_cut(values: impl Iterator<Item = f64> + Clone) -> bool {
+    values.clone().filter(|value| *value > CUT_OFF).count() * 2 > values.count()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_axis_is_logarithmic_where_most_bars_are_above_the_cut() {
+        let drawn = |times: [f64; 4]| {
+            let mut table = FigureTable::new("fig16", "", &["program", "8 threads", "64 threads"]);
+            for (program, times) in [("is", &times[..2]), ("radix", &times[2..])] {
+                table.push(
+                    [vec![Cell::from(program)], times.iter().map(|time| Cell::Number(*time, 3)).collect()].concat(),
+                );
+            }
+            bars_of(&table, "")
+        };
+        let scale = |times| drawn(times).axis.scale;
+        assert_eq!(scale([3.0, 25.0, 4.1, 4.2]), Scale::Log10);
+        assert_eq!(scale([3.0, 25.0, 4.0, 4.2]), Scale::Linear, "half is not most");
+    }
 
     #[test]
     fn a_kernel_is_a_group_and_the_row_of_means_is_none() {
