@@ -132,13 +132,17 @@ impl PaperPlan {
         let recipe = Recipe::of(run.workload).machine(run.machine.unwrap_or(machine)).scheme(run.scheme);
         let recipe = recipe.profile(profile).seed(*seed).instrument(instrument).persistent(run.in_nvm).reference(false);
         let mut recipe = set.iter().chain(of_table).cloned().fold(recipe, Recipe::change);
-        // Another machine than the paper's main one is what its own file takes it for.
-        let reading = reading.filter(|_| run.machine.is_none());
-        let of_reading = reading.into_iter().flat_map(|reading| reading.set).copied();
-        for text in of_reading.chain(run.set.iter().map(String::as_str)) {
+        let of_reading = reading.into_iter().flat_map(|reading| reading.set).map(|text| (*text, true));
+        let of_run = run.set.iter().map(|text| (text.as_str(), false));
+        for (text, is_reading) in of_reading.chain(of_run) {
             let over = Override::parse(text).map_err(|message| Diagnostic::nowhere(&run.label(), message))?;
-            // A reading may be about several schemes.
-            if !is_of_a_scheme(&over) || over.table() == table {
+            // A reading may be about several schemes, and those of another machine than the paper's main one
+            // are read so, too; the machine is what its own file takes it for.
+            let applies = match is_of_a_scheme(&over) {
+                true => over.table() == table,
+                false => !is_reading || run.machine.is_none(),
+            };
+            if applies {
                 recipe = recipe.change(over);
             }
         }
