@@ -1,9 +1,10 @@
 //! `reproduce lightwsp-cpu` through the library, at small sizes: tables are those of the runs, asks are judged,
 //! and what is not there is named.
 
+use durawarp::config::Override;
 use durawarp::outcome::Outcome;
 use durawarp::papers::lightwsp_cpu::{self, runs};
-use durawarp::papers::{Cell, PaperPlan, Reproduction, Request};
+use durawarp::papers::{Cell, Finding, PaperPlan, Reproduction, Request, Verdict};
 
 use crate::reproduced::{judged, number, outcome, run};
 
@@ -55,7 +56,9 @@ fn every_figure_is_found_of_runs_that_are_right() {
             }
         }
     }
-    for (figure, asks) in [("fig8", 2), ("fig12", 1), ("fig15", 2), ("fig17", 1), ("fig18", 1), ("g3", 3), ("g4", 0)] {
+    for (figure, asks) in
+        [("fig8", 2), ("fig12", 1), ("fig15", 2), ("fig17", 1), ("fig18", 1), ("limits", 2), ("g3", 3), ("g4", 0)]
+    {
         assert_eq!(judged(of(figure)), asks, "{figure}: {:?}", of(figure).asks);
     }
     for (figure, finding) in &found.findings {
@@ -75,6 +78,10 @@ fn every_figure_is_found_of_runs_that_are_right() {
             );
         }
     }
+
+    // A thread that begins is one region of 64 registers, program counter, steps of the system and its number.
+    let beyond = of("fig16").notes.iter().find(|note| note.contains("more stores than the threshold")).unwrap();
+    assert!(beyond.contains("up to 70") && beyond.contains("63 threads were begun"), "{beyond}");
 
     // Section V-G3 by hand, and what harts waited.
     let scheme = ran(default.run("viterbi"));
@@ -101,7 +108,10 @@ fn figures_share_their_runs_and_a_reading_is_for_the_scheme_alone() {
     let points = |figures: &[&str], bracket| plan(figures, &PROGRAMS, bracket).batch().points().len();
     assert_eq!(points(&["g4"], true), 0);
     assert_eq!(points(&["fig18", "g3"], false), 2 * 2);
-    assert_eq!(points(&["fig18", "g3"], true), 3 * 2);
+    // A reading of the scheme leaves the base as it is; one of the memory changes both.
+    assert_eq!(points(&["fig18", "g3"], true), (2 + 1 + 2 + 2) * 2);
+    // Memories of Table III are what their files say, and the scheme is read on them as well.
+    assert_eq!((points(&["fig17"], false), points(&["fig17"], true)), (4 * 2 * 2, 4 * (2 + 1) * 2));
     // Table II has the search of the L1s that Figure 13 has first.
     assert_eq!(points(&["fig18", "g3", "table2"], false), 3 * 2);
     assert_eq!(points(&["fig13", "table2"], false), points(&["fig13"], false));
@@ -109,4 +119,64 @@ fn figures_share_their_runs_and_a_reading_is_for_the_scheme_alone() {
     assert_eq!(points(&["fig11", "fig12", "fig15"], false), (2 + 2 + 4 + 2) * 2);
     // At `ci` one program of each suite, unless programs are named.
     assert_eq!(plan(&["fig15"], &[], false).batch().points().len(), 6 * (1 + 3));
+}
+
+#[test]
+fn bounds_are_those_of_the_numbers_of_machine_scheme_and_readings() {
+    let most = |scheme_set: &[&str]| {
+        let finding = found("limits", "viterbi", &[], scheme_set);
+        let ipc = |row: &Vec<Cell>| if let Cell::Number(ipc, _) = row[3] { (ipc * 100.0).round() / 100.0 } else { 0.0 };
+        finding.tables[1].rows.iter().map(ipc).collect::<Vec<_>>()
+    };
+    // Serial ACKs, those of `qpi`, overlapped; PMEM with 8, 32 and 256 B a store; a path each, and one for all.
+    assert_eq!(most(&[]), [0.29, 2.28, 0.0, 0.58, 0.15, 0.02, 2.02, 0.25]);
+    let slow = most(&["light_wsp.ack_latency_ns=40", "light_wsp.path_mb_s=2000"]);
+    assert_eq!((slow[0], &slow[6..]), (0.14, &[1.01, 0.13][..]));
+}
+
+/// A program's finding of a figure with changes of machine or scheme.
+fn found(figure: &str, program: &str, set: &[&str], scheme_set: &[&str]) -> Finding {
+    let over = |texts: &[&str]| texts.iter().map(|text| Override::parse(text).unwrap()).collect::<Vec<_>>();
+    let request = plan(&[figure], &[program], false).request().clone();
+    let request = Request { set: over(set), scheme_set: over(scheme_set), ..request };
+    let plan = PaperPlan::new(request).unwrap_or_else(|faults| panic!("{faults}"));
+    let found = Reproduction::of(&plan, &run(&plan));
+    assert!(found.complete(), "{:?}", found.records);
+    found.findings[0].1.clone()
+}
+
+#[test]
+fn slower_acks_never_raise_the_efficiency() {
+    for program in ["is", "reserve", "lattice"] {
+        let of = |ack: &str| {
+            let finding = found("fig8", program, &[], &[&format!("light_wsp.ack_latency_ns={ack}")]);
+            let row = &finding.tables[0].rows[0];
+            (number(&row[1]), number(&row[2]), 1.0 - number(&row[1]) / number(&row[2]))
+        };
+        let rows = ["2.5", "20", "80"].map(of);
+        assert!(rows.is_sorted_by(|fast, slow| slow.2 <= fast.2), "{program}: {rows:?}");
+        assert!(program == "lattice" || rows[2].2 < rows[0].2, "{program} waits for ACKs: {rows:?}");
+    }
+}
+
+#[test]
+fn no_run_is_above_the_bounds_of_its_parameters_and_a_tight_one_is_almost_met() {
+    // Shares of serial ACKs, of paths and of PMEM, first of the scheme as it is, then pipelined.
+    let shares = |program: &str, set: &[&str], scheme_set: &[&str]| {
+        let finding = found("limits", program, set, scheme_set);
+        assert_eq!(finding.asks[0].verdict, Verdict::Met, "{:?}", finding.asks);
+        let of = |row: usize| {
+            let number = |cell: &Cell| if let Cell::Number(value, _) = cell { Some(*value) } else { None };
+            [8, 9, 10].map(|column: usize| number(&finding.tables[2].rows[row][column]))
+        };
+        [of(0), of(1)]
+    };
+    let [acked, pipelined] = shares("is", &[], &[]);
+    assert!(acked[0] > Some(60.0) && acked[0] <= Some(100.0), "is ends regions faster than ACKs are: {acked:?}");
+    assert_eq!((acked[2], pipelined[0], pipelined[2]), (None, None, None), "what is no bound has no share");
+    let [_, slow_path] = shares("lattice", &[], &["light_wsp.path_mb_s=500"]);
+    assert!(slow_path[1] > Some(80.0), "{slow_path:?}");
+    let bound = ["nvm.write_bandwidth_mb_s=100", "nvm.write_charge=bytes"];
+    let [_, slow_memory] = shares("kvlog", &bound, &[]);
+    assert!(slow_memory[2] > Some(60.0), "{slow_memory:?}");
 }

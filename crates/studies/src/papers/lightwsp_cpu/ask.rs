@@ -83,6 +83,33 @@ pub(crate) fn memories(bars: &Bars) -> Ask {
     bars.ask("the overhead is below 30 % with each memory", |overheads| overheads.iter().all(|o| *o < 0.30))
 }
 
+/// `limits`: the run that comes nearest to a bound of its own parameters, and its share of that.
+pub(crate) fn within_bounds(nearest: Option<(String, f64)>) -> Ask {
+    let text = "no run does more than its own parameters allow";
+    Ask::about(text, nearest, "nothing of it was run", |(of, share)| {
+        (share <= 1.0, format!("nearest: {of}, {} of what is allowed", percent(share)))
+    })
+}
+
+/// `limits`: programs with threads, their instructions a cycle of a core under `base`, and the most that
+/// serial ACKs allow them (section IV-B: LRPO hides the ACKs).
+pub(crate) fn hidden_acks(programs: &[(&'static str, f64, f64)]) -> Ask {
+    let text = "serial ACKs leave each program with threads the speed that it has under base";
+    if programs.is_empty() {
+        return Ask::unjudged(text, "no program with threads was run with serial ACKs");
+    }
+    let slower: Vec<String> = programs
+        .iter()
+        .filter(|(_, base, most)| most < base)
+        .map(|(name, base, most)| format!("{name} {most:.2} of {base:.2}"))
+        .collect();
+    let evidence = match slower.len() {
+        0 => format!("all of {}", programs.len()),
+        _ => format!("instructions a cycle of a core at most: {}", slower.join(", ")),
+    };
+    Ask::of(text, slower.is_empty(), evidence)
+}
+
 /// Section V-G3: instructions more as a share, instructions and stores of a region.
 pub(crate) fn regions([more, instructions, stores]: [Option<f64>; 3]) -> Vec<Ask> {
     let band = |text, value: Option<f64>, [least, most]: [f64; 2]| {

@@ -108,8 +108,12 @@ pub fn default() -> Variant {
 /// Fig. 7: the paper's three, Capri with its own bandwidth, and `commit = pipelined`, which is ours.
 pub fn by_system() -> Vec<Variant> {
     let fast = Variant { of_scheme: vec!["capri.path_mb_s=32000".to_owned()], ..Variant::of("capri", CAPRI_FAST) };
-    let pipelined = Variant::changed(PIPELINED.to_owned(), &[("commit", "pipelined".to_owned())]);
-    vec![Variant::of("capri", "Capri"), Variant::of("ppa", "PPA"), default(), fast, pipelined]
+    vec![Variant::of("capri", "Capri"), Variant::of("ppa", "PPA"), default(), fast, pipelined()]
+}
+
+/// The scheme without flush-ACKs.
+pub fn pipelined() -> Variant {
+    Variant::changed(PIPELINED.to_owned(), &[("commit", "pipelined".to_owned())])
 }
 
 /// Capri with the bandwidth of its own paper.
@@ -221,6 +225,11 @@ pub(super) fn none(_: &Request) -> Vec<Run> {
 /// The scheme as it is.
 pub(super) fn defaults(request: &Request) -> Vec<Run> {
     runs_of(&programs(request), &[default()])
+}
+
+/// What bounds of the protocol are beside.
+pub(super) fn limited(request: &Request) -> Vec<Run> {
+    runs_of(&programs(request), &[default(), pipelined()])
 }
 
 /// Fig. 7.

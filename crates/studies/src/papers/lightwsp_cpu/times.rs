@@ -11,7 +11,7 @@ use crate::papers::lightwsp::overflow::{self, Pressure};
 use crate::papers::lightwsp::published::told;
 use crate::papers::lightwsp::relative::Times;
 use crate::papers::{Cell, FigureTable, Finding, Request, Runs, Verdict};
-use durawarp_simulation::outcome::ratio;
+use durawarp_simulation::outcome::{Outcome, ratio};
 
 /// How many programs are memory-intensive.
 const INTENSIVE: usize = 5;
@@ -186,12 +186,34 @@ pub(super) fn threads(request: &Request, runs: &Runs<'_>) -> Finding {
     finding.tables.push(told("fig16", &ours));
     finding.tables.push(overflow::table("fig16_overflows", &pressures));
     finding.notes.push(overflow::MEANING.to_owned());
+    let smallest = &runs::overflowing()[0];
+    finding.notes.extend(beyond_threshold(programs.iter().filter_map(|program| runs.outcome(&smallest.run(program)))));
     finding.notes.push(
         "cores are as many as threads, all else is the machine's; overflows are of 64 threads; reserve has its contended input \
          from 16 threads on, as vacation in the paper"
             .to_owned(),
     );
     finding
+}
+
+/// Regions beyond the threshold, in a sentence: the compiler forms none, a system call may.
+fn beyond_threshold<'o>(outcomes: impl Iterator<Item = &'o Outcome>) -> Option<String> {
+    let (mut regions, mut most, mut begun) = (0, 0, 0);
+    for outcome in outcomes {
+        let threshold = outcome.scheme_parameters.get("light_wsp.threshold_stores")?.value.as_u64()?;
+        let by_stores = outcome.regions()?.sizes.by_stores;
+        let beyond = by_stores.range(threshold + 1..).map(|(stores, count)| (*stores, *count));
+        for (stores, count) in beyond {
+            (regions, most) = (regions + count, most.max(stores));
+        }
+        begun += outcome.count_of("os", "threads").unwrap_or_default();
+    }
+    (regions > 0).then(|| {
+        format!(
+            "{regions} regions have more stores than the threshold, up to {most}; {begun} threads were begun: a `clone` stores all \
+             registers of the new thread, and its program counter, in the region of the thread that calls, which no threshold cuts"
+        )
+    })
 }
 
 /// Figure 17.

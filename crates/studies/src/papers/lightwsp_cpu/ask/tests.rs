@@ -56,3 +56,12 @@ fn regions_are_in_bands() {
     assert_eq!(of([0.31, 19.9, 2.9]), [NotMet; 3]);
     assert_eq!(verdicts(&regions([None; 3])), [NotApplicable; 3]);
 }
+
+#[test]
+fn no_run_is_above_its_bounds_and_serial_acks_are_hidden_or_not() {
+    let of = |share| within_bounds(Some(("is (acked), serial ACKs".to_owned(), share))).verdict;
+    assert_eq!([of(0.98), of(1.0), of(1.001), within_bounds(None).verdict], [Met, Met, NotMet, NotApplicable]);
+    let of = |most| hidden_acks(&[("is", 0.8, 0.9), ("mg", 2.5, most)]);
+    assert_eq!([of(2.5).verdict, of(0.29).verdict, hidden_acks(&[]).verdict], [Met, NotMet, NotApplicable]);
+    assert_eq!(of(0.29).evidence, "instructions a cycle of a core at most: mg 0.29 of 2.50");
+}
