@@ -124,6 +124,23 @@ fn a_thread_that_ends_or_waits_holds_no_region_open_at_the_end_of_the_program() 
     }
 }
 
+/// LightWSP's text gives a thread the ID of its next region at its boundary. A thread that waits for another
+/// holds one then which is older than all that the other stores, and which no boundary follows: controllers
+/// let in nothing else once they are full, and the other never comes to the wake.
+#[test]
+fn an_id_drawn_at_the_boundary_deadlocks_who_stores_much_before_waking_another() {
+    let ended = |scripts: &[&str], set: &[(&str, &str)]| {
+        run_cpu(&experiment(scripts, "light-wsp", set), &Conduct::default()).outcome.end
+    };
+    let (paper, much, little) = ([("light_wsp.id_draw", "paper")], ["mwbmwbmwbmwbs", "hb"], ["mwbs", "hb"]);
+    let End::Deadlock { waits } = ended(&much, &paper) else { panic!("it ended") };
+    for word in ["hart 1", "waits for a wake of futex", "stores wait for the gated WPQ"] {
+        assert!(waits.iter().any(|wait| wait.contains(word)), "no {word} in {waits:#?}");
+    }
+    assert_eq!(ended(&much, &[]), End::Finished, "an ID is drawn with the region's first store");
+    assert_eq!(ended(&little, &paper), End::Finished, "what fits into the queues");
+}
+
 #[test]
 fn what_persists_late_is_what_calls_of_other_cores_wait_for() {
     for (scheme, key, value) in [
