@@ -3,7 +3,7 @@
 use durawarp::engine::{Clock, Timebase};
 use durawarp::kernel::memory::{Medium, NVM_BASE};
 use durawarp::machine::media::{BusSpec, Media, MediaSpec, NvmSpec, RowWriteWhen, WriteMode};
-use durawarp::machine::memory_controller::ControllerSpec;
+use durawarp::machine::memory_controller::{ControllerSpec, PagePolicy};
 use durawarp::one_channel::{ChannelRequest, OneChannel, RequestStream};
 use durawarp::spec::Nanos;
 use rand_pcg::Pcg64Mcg;
@@ -71,6 +71,8 @@ fn cycles(streams: &[RequestStream]) -> u64 {
     let spec = ControllerSpec {
         drain_min_writes: 1,
         row_hit_cap: 4,
+        page: PagePolicy::Open,
+        page_timeout_ns: ns(1),
         front_ns: ns(1),
         back_ns: ns(1),
         forward_ns: ns(1),

@@ -5,6 +5,7 @@ mod beside_references;
 mod checker;
 mod disjoint_banks;
 mod held;
+mod pages;
 mod pairs;
 mod random_streams;
 mod table;

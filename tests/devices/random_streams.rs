@@ -9,7 +9,9 @@ use durawarp::diagnostic::Diagnostic;
 use durawarp::kernel::memory::{DRAM_BASE, Medium};
 use durawarp::machine::device::{Device, RefreshPolicy};
 use durawarp::machine::media::{CommandRecord, MediaSpec};
+use durawarp::machine::memory_controller::PagePolicy;
 use durawarp::one_channel::{ChannelRequest, OneChannel, RequestStream};
+use durawarp::spec::Nanos;
 use proptest::prelude::*;
 use rand_pcg::Pcg64;
 use rand_pcg::rand_core::SeedableRng as _;
@@ -53,7 +55,29 @@ struct Case {
     staggered: bool,
     postpone: u32,
     pauses: bool,
+    policies: Policies,
     requests: Vec<Request>,
+}
+
+/// What a controller closes rows by.
+#[derive(Debug, Clone, Copy)]
+struct Policies {
+    page: PagePolicy,
+    timeout_cycles: u64,
+}
+
+const OPEN: Policies = Policies { page: PagePolicy::Open, timeout_cycles: 1 };
+
+fn policies() -> impl Strategy<Value = Policies> {
+    let pages = [
+        PagePolicy::Open,
+        PagePolicy::Closed,
+        PagePolicy::OpenAdaptive,
+        PagePolicy::ClosedAdaptive,
+        PagePolicy::Timeout,
+    ];
+    let timeout = prop_oneof![0u64..100, 100u64..2000];
+    (prop::sample::select(pages.to_vec()), timeout).prop_map(|(page, timeout_cycles)| Policies { page, timeout_cycles })
 }
 
 /// Devices with rows; requests of a buffer need none.
@@ -66,12 +90,13 @@ fn cases() -> impl Strategy<Value = Case> {
     let requests = prop::collection::vec(request, 1..400);
     let variant = (any::<prop::sample::Index>(), any::<prop::sample::Index>(), 1u32..=2);
     let refresh = (any::<prop::sample::Index>(), any::<bool>(), prop_oneof![Just(0u32), 1u32..=8]);
-    (variant, refresh, any::<bool>(), requests).prop_map(|((device, density, ranks), refresh, pauses, requests)| {
+    let all = (variant, refresh, any::<bool>(), policies(), requests);
+    all.prop_map(|((device, density, ranks), refresh, pauses, policies, requests)| {
         let devices = devices();
         let device = device.index(devices.len());
         let density = density.index(devices[device].densities.len());
         let (refresh, staggered, postpone) = refresh;
-        Case { device, density, ranks, refresh: refresh.index(3), staggered, postpone, pauses, requests }
+        Case { device, density, ranks, refresh: refresh.index(3), staggered, postpone, pauses, policies, requests }
     })
 }
 
@@ -121,10 +146,12 @@ fn word(policy: RefreshPolicy) -> &'static str {
 
 /// Whether a controller does with the requests of a case what its device's table allows; else how many
 /// violations there are, and the commands before the first.
-fn violations(subject: &Subject, case_requests: &[Request], pauses: bool) -> Result<(), String> {
+fn violations(subject: &Subject, policies: Policies, case_requests: &[Request], pauses: bool) -> Result<(), String> {
     let Subject { device, table, dram } = subject;
     let mut channel = OneChannel::of_device(device, dram, ROWS);
     channel.media.keep_commands();
+    channel.spec.page = policies.page;
+    channel.spec.page_timeout_ns = Nanos { ps: 1000 * policies.timeout_cycles };
     let rows = channel.rows(Medium::Dram, device.organisation.row_bytes);
     let atoms = device.organisation.row_bytes / device.organisation.atom_bytes;
     let mut from = 0;
@@ -163,7 +190,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
     #[test]
     fn no_command_breaks_the_table_of_its_device(case in cases()) {
-        prop_assert_eq!(violations(&subject(&case), &case.requests, case.pauses), Ok(()));
+        prop_assert_eq!(violations(&subject(&case), case.policies, &case.requests, case.pauses), Ok(()));
     }
 }
 
@@ -181,7 +208,7 @@ fn a_least_time_that_the_model_takes_for_a_cycle_less_is_found() {
             let asked = DeviceRequest { device: name, bin: "", density: "", timing, ranks: 1, place: &place };
             let device = load(&asked).unwrap_or_else(|faults| panic!("{faults}")).device;
             let table = DeviceTable::built_in(name, ["", ""], 1, &[]);
-            violations(&Subject { device, table, dram: MediaSpec::default() }, &requests, false)
+            violations(&Subject { device, table, dram: MediaSpec::default() }, OPEN, &requests, false)
         };
         assert_eq!(held(""), Ok(()), "{name}");
         let own = DeviceTable::built_in(name, ["", ""], 1, &[]).timing;

@@ -13,7 +13,9 @@ use durawarp::kernel::memory::{DRAM_BASE, Medium, NVM_BASE};
 use durawarp::machine::address::Interleave;
 use durawarp::machine::image::Image;
 use durawarp::machine::media::{BusSpec, Devices, Media, MediaSpec, NvmSpec};
-use durawarp::machine::memory_controller::{CellWear, ControllerCounters, ControllerSpec, MemoryController};
+use durawarp::machine::memory_controller::{
+    CellWear, ControllerCounters, ControllerSpec, MemoryController, PagePolicy,
+};
 use durawarp::machine::msg::{
     ControllerMsg, Line, MemoryData, MemoryDurable, MemoryRead, MemoryWrite, Msg, PeerMessage, SliceMsg,
 };
@@ -115,6 +117,8 @@ pub(super) fn spec() -> ControllerSpec {
         drain_idle_entries: 0,
         drain_min_writes: 2,
         row_hit_cap: 4,
+        page: PagePolicy::Open,
+        page_timeout_ns: ns(1),
         front_ns: ns(1),
         back_ns: ns(1),
         forward_ns: ns(10),

@@ -38,6 +38,7 @@ mod refresh;
 mod table;
 mod writes;
 
+use durawarp_base::spec::Nanos;
 use durawarp_checkpoint::{state, value};
 use durawarp_engine::{Clock, Time, Timebase};
 use durawarp_kernel::memory::Medium;
@@ -193,6 +194,11 @@ impl Media {
         self
     }
 
+    /// A duration in ticks.
+    pub fn ticks(&self, duration: Nanos) -> Time {
+        self.write_rate.base.ticks_of_ps(duration.ps)
+    }
+
     /// The bank and row of a channel-local address.
     pub fn place(&self, medium: Medium, channel_address: u64) -> DeviceRow {
         let (bank, row) = self.devices[medium as usize].map.place(channel_address);
@@ -288,36 +294,47 @@ impl Media {
         let earliest = self.row_ready(place).max(self.row_slot_ready(place.medium, at));
         assert!(earliest <= at, "row command at {at}, ready at {earliest}");
         let bank = self.in_device(place);
-        let device = &self.devices[place.medium as usize];
-        let table = &mut self.tables[place.medium as usize];
-        let row = &mut self.rows[usize::from(place.bank)];
-        let slots = device.row_slots[usize::from(row.open.is_some())];
-        if device.one_command_bus {
-            self.slots.take(at, slots, self.clock.period_ticks());
-        }
+        let is_open = self.rows[usize::from(place.bank)].open.is_some();
+        self.take_row_slot(place.medium, is_open, at);
         let mut closed = None;
-        if row.open.is_some() {
-            // Cells that the row is to be written to come first; the precharge counts from then on.
-            let begins = match device.writes {
-                Writes::Row { cells, .. } if row.dirty => at + cells,
-                _ => at,
-            };
-            let written_at = if row.dirty { begins } else { row.written_at };
-            *row = BankRow { open: None, dirty: false, written_at };
-            table.issue(Act::Close, bank, begins, begins, 1);
-            closed = Some(written_at);
-            self.row_slot = at + self.clock.cycles(u64::from(slots));
-            let opens_at = table.opens_at(bank);
+        if is_open {
+            closed = Some(self.close(place, at));
             self.note(place.medium, Act::Close, (bank, place.row), at);
-            if opens_at > at {
+            if self.tables[place.medium as usize].opens_at(bank) > at {
                 return RowCommand { closed, opens: false };
             }
         }
         self.rows[usize::from(place.bank)].open = Some(place.row);
         self.tables[place.medium as usize].issue(Act::Open, bank, at, at, 1);
-        self.row_slot = at + self.clock.cycles(u64::from(slots));
         self.note(place.medium, Act::Open, (bank, place.row), at);
         RowCommand { closed, opens: true }
+    }
+
+    /// A row command has a slot of its bus: a precharge, or an activation.
+    #[inline]
+    fn take_row_slot(&mut self, medium: Medium, precharge: bool, at: Time) {
+        let device = &self.devices[medium as usize];
+        let slots = device.row_slots[usize::from(precharge)];
+        if device.one_command_bus {
+            self.slots.take(at, slots, self.clock.period_ticks());
+        }
+        self.row_slot = at + self.clock.cycles(u64::from(slots));
+    }
+
+    /// Closes the row of a bank at `at`. Returns when its bytes are in cells.
+    #[inline]
+    fn close(&mut self, place: DeviceRow, at: Time) -> Time {
+        let bank = self.in_device(place);
+        let row = &mut self.rows[usize::from(place.bank)];
+        // Cells that the row is to be written to come first; the precharge counts from then on.
+        let begins = match self.devices[place.medium as usize].writes {
+            Writes::Row { cells, .. } if row.dirty => at + cells,
+            _ => at,
+        };
+        let written_at = if row.dirty { begins } else { row.written_at };
+        *row = BankRow { open: None, dirty: false, written_at };
+        self.tables[place.medium as usize].issue(Act::Close, bank, begins, begins, 1);
+        written_at
     }
 
     /// The earliest time from `now` on at which the bus of commands has a slot for a row command.
@@ -538,7 +555,7 @@ impl Media {
         }
         let bus = &mut self.buses[lane];
         (bus.free, bus.last) = (data_end.max(bus.free), Some((access, place.medium)));
-        Transfer { data_end, media_done, held_by }
+        Transfer { data_end, media_done, held_by, last_command: last }
     }
 
     /// Gives a request its column commands: how many, when the last one goes, and how long its data takes
@@ -639,6 +656,17 @@ impl Media {
             next = next.min(if own.owed > 0 { now } else { own.due });
         }
         (refreshing.next, refreshing.pending_at) = (next.min(pending_at), pending_at);
+    }
+
+    /// When a refresh falls due next, or may go on.
+    #[inline]
+    pub fn next_refresh(&self) -> Time {
+        self.refreshing.next
+    }
+
+    /// A refresh of the bank is pending.
+    pub fn is_held_back(&self, bank: BankId) -> bool {
+        self.held_back[usize::from(bank / 64)] >> (bank % 64) & 1 == 1
     }
 
     /// 64 banks, those whose refresh is pending.
@@ -763,6 +791,8 @@ pub struct Transfer {
     pub media_done: Time,
     /// Without this gap its command would have gone at an earlier edge.
     pub held_by: Option<ColumnGap>,
+    /// When its last column command goes.
+    pub last_command: Time,
 }
 
 #[cfg(test)]

@@ -25,6 +25,7 @@ mod handler_host;
 mod held_writes;
 mod images;
 mod notes;
+mod pages;
 mod parameters;
 mod pending_write;
 mod schedule;
@@ -52,7 +53,9 @@ use super::persistence::{PastAck, PersistSpec};
 use super::ports::Ports;
 use super::queue_level::QueueLevel;
 
-pub use parameters::{ControllerCounters, ControllerSpec, DramCacheCounters, DramCacheSpec, LINK_WITHOUT_LATENCY};
+pub use parameters::{
+    ControllerCounters, ControllerSpec, DramCacheCounters, DramCacheSpec, LINK_WITHOUT_LATENCY, PagePolicy,
+};
 pub use timeline::{ControllerTimeline, RegionTimeline};
 pub use wear::CellWear;
 
@@ -350,7 +353,7 @@ impl MemoryController {
         let Some(edge) = self.channel.begin_edge(flushes_wait, cx) else { return };
         match edge.column {
             Some((Direction::Read, at)) => {
-                let (read, delay) = self.channel.transfer_read(at, cx.now());
+                let (read, delay) = self.channel.transfer_read(at, cx);
                 self.answer(read, delay, cx);
                 self.channel.refill_reads();
                 self.carry_out(cx);
@@ -387,6 +390,7 @@ impl Receiver for MemoryController {
 
     fn receive(&mut self, message: ControllerMsg, cx: &mut Ctx<'_, Msg>) {
         self.note_growth(cx.now());
+        self.channel.look_after_pages(cx);
         match message {
             ControllerMsg::MemoryRead(read) => self.receive_read(read, cx),
             ControllerMsg::MemoryWrite(write) => self.receive_write(write, cx),

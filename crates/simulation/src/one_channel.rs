@@ -21,7 +21,7 @@ use durawarp_machine::address::Interleave;
 use durawarp_machine::device::Device;
 use durawarp_machine::image::Image;
 use durawarp_machine::media::{BankId, BusSpec, CommandRecord, Devices, Media, MediaSpec, NvmSpec};
-use durawarp_machine::memory_controller::{ControllerCounters, ControllerSpec, MemoryController};
+use durawarp_machine::memory_controller::{ControllerCounters, ControllerSpec, MemoryController, PagePolicy};
 use durawarp_machine::msg::{
     ControllerMsg, Line, MAX_LINE_BYTES, MemoryAccepted, MemoryData, MemoryRead, MemoryWrite, Msg, SECTOR_BYTES,
     SliceMsg,
@@ -203,6 +203,8 @@ impl OneChannel {
             drain_idle_entries: 0,
             drain_min_writes: 16,
             row_hit_cap: 64,
+            page: PagePolicy::Open,
+            page_timeout_ns: cycle,
             front_ns: cycle,
             back_ns: cycle,
             forward_ns: cycle,

@@ -58,6 +58,11 @@ impl Calendar {
         self.full_until.max(now + Time::from(first_gap(self.from(now, period), 0, cycles)) * period)
     }
 
+    /// The time, or that of the first cycle that is known of, where it lies before.
+    pub(super) fn not_before(&self, time: Time) -> Time {
+        time.max(self.base)
+    }
+
     /// Takes `length` cycles from the one at `at` on, which is so many behind `base`.
     fn book(&mut self, at: u32, length: u32, period: Time) {
         self.taken |= ones(length).checked_shl(at).unwrap_or(0);

@@ -7,14 +7,24 @@
 //! | `write_mode=row_buffer` | one a bank: its open row | after the last write, or at the close | on request |
 //! | with a buffer | one a line | when the line makes room | on request |
 //!
-//! Source: `media` and `buffer`. Invariant: a slot that was written to cells keeps its row or line.
+//! A row may be closed without another one being wanted: behind a column command, or after a time.
+//!
+//! | device | closed behind a column command |
+//! |---|---|
+//! | DRAM of a table with `RDA` and `WRA` | the request's last command is that; the table says what follows |
+//! | any other | the precharge begins as soon as it can, and takes no slot of a bus |
+//!
+//! Source: `media` and `buffer`; auto-precharge of JESD79-4 (4.24). Invariants: a slot that was written to
+//! cells keeps its row or line; a bank's state is that of a closed row from the command on that closes it,
+//! and its next activation waits for the precharge. Not modelled: a table whose `RDA` must wait longer than
+//! its `RD`: both go when `RD` may.
 
 use durawarp_engine::Time;
 use durawarp_kernel::memory::Medium;
 
 use super::table::Act;
 use super::writes::Writes;
-use super::{BankId, BankRow, DeviceRow, Media};
+use super::{BankId, BankRow, DeviceRow, Direction, Media, Transfer};
 
 /// A place where a device holds writes, among all of the channel.
 pub type SlotId = u32;
@@ -142,6 +152,45 @@ impl Media {
         }
         let place = self.place_in(slot as BankId);
         self.tables[place.medium as usize].of_bank(self.in_device(place), Act::Close)
+    }
+
+    /// The row of the place stays open behind a column command, so that it can be closed there.
+    pub fn leaves_row_open(&self, place: DeviceRow, access: Direction) -> bool {
+        let needs_none = access == Direction::Write && self.writes_without_row(place.medium);
+        !needs_none && !self.has_buffer(place.medium)
+    }
+
+    /// Closes the row of the transfer that went last, behind it. Returns when the row's bytes are in cells.
+    pub fn close_behind(&mut self, place: DeviceRow, access: Direction, transfer: &Transfer) -> Time {
+        let act = if access == Direction::Read { Act::ReadClose } else { Act::WriteClose };
+        let (bank, table) = (self.in_device(place), &mut self.tables[place.medium as usize]);
+        match table.command(act).filter(|_| place.medium == Medium::Dram) {
+            Some(command) => {
+                let at = transfer.last_command;
+                table.issue(act, bank, at, at, 1);
+                // The last command that was noted is that column command.
+                if let Some(last) = self.trace.as_mut().and_then(|trace| trace.last_mut()) {
+                    last.command = command;
+                }
+                let row = &mut self.rows[usize::from(place.bank)];
+                *row = BankRow { open: None, ..*row };
+                row.written_at
+            }
+            None => self.close(place, self.row_ready(place)),
+        }
+    }
+
+    /// When the open row of a bank can be closed that nothing has used since `idle_from`: an edge.
+    pub fn unused_closes_at(&self, place: DeviceRow, idle_from: Time) -> Time {
+        let from = self.clock.edge_at_or_after(self.slots.not_before(idle_from.max(self.row_ready(place))));
+        self.clock.edge_at_or_after(self.row_slot_ready(place.medium, from).max(from))
+    }
+
+    /// Closes it then. Returns when its bytes are in cells.
+    pub fn close_unused(&mut self, place: DeviceRow, at: Time) -> Time {
+        self.take_row_slot(place.medium, true, at);
+        self.note(place.medium, Act::Close, (self.in_device(place), 0), at);
+        self.close(place, at)
     }
 
     /// A power failure loses what slots of NVM hold.

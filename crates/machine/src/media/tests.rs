@@ -1,5 +1,7 @@
 //! Timing pairs: a command one tick early is refused, on time it is taken.
 
+mod pages;
+
 use super::*;
 use durawarp_base::spec::Nanos;
 
@@ -160,7 +162,7 @@ fn precharge_after_a_write_waits_write_recovery() {
     let mut m = media();
     m.row_command(at(0, 5), 0);
     let written = m.column(at(0, 5), Direction::Write, 128, 124);
-    assert_eq!(written, Transfer { data_end: 148, media_done: 160, held_by: None });
+    assert_eq!(written, Transfer { data_end: 148, media_done: 160, held_by: None, last_command: 127 });
     assert_eq!(m.row_ready(at(0, 6)), 160);
 }
 
@@ -178,7 +180,7 @@ fn the_bus_turns_around_both_ways() {
 fn an_nvm_write_needs_no_row_but_holds_its_bank_for_the_cell_write() {
     let mut m = media();
     let written = m.column(at(4, 9), Direction::Write, 128, 10);
-    assert_eq!(written, Transfer { data_end: 34, media_done: 490, held_by: None });
+    assert_eq!(written, Transfer { data_end: 34, media_done: 490, held_by: None, last_command: 13 });
     assert_column_earliest(&m, at(4, 1), Direction::Write, 490);
     assert_eq!(m.row_ready(at(4, 1)), 490);
     assert_eq!(m.bank_ready(at(5, 1), Direction::Write, 10), 0, "another bank is free");

@@ -110,6 +110,7 @@ impl Arbiter {
 
 #[cfg(test)]
 mod tests {
+    use super::super::parameters::PagePolicy;
     use super::*;
     use durawarp_base::spec::Nanos;
 
@@ -127,6 +128,8 @@ mod tests {
             drain_idle_entries: 1,
             drain_min_writes: 3,
             row_hit_cap: 4,
+            page: PagePolicy::Open,
+            page_timeout_ns: ns,
             front_ns: ns,
             back_ns: ns,
             forward_ns: ns,

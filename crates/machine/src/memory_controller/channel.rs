@@ -15,6 +15,7 @@ use durawarp_kernel::memory::{Medium, NVM_BASE};
 use super::arbiter::Arbiter;
 use super::images::{ChannelImages, in_channel, is_log};
 use super::notes::Notes;
+use super::pages::Pages;
 use super::parameters::{ControllerCounters, ControllerSpec};
 use super::wear::CellWear;
 use super::write_queue::WriteQueue;
@@ -65,6 +66,7 @@ pub(super) struct Channel {
     pub(super) reads: ReadQueue,
     pub(super) writes: WriteQueue,
     pub(super) arbiter: Arbiter,
+    pub(super) pages: Pages,
     pub(super) notes: Notes,
     pub(super) counters: ControllerCounters,
     pub(super) wear: CellWear,
@@ -73,13 +75,14 @@ pub(super) struct Channel {
 }
 
 state!(Channel {
-    parts: media, images, reads, writes, arbiter, wear; saved: counters, finished; kept: spec, clock, ports, notes
+    parts: media, images, reads, writes, arbiter, pages, wear; saved: counters, finished; kept: spec, clock, ports, notes
 });
 
 impl Channel {
     /// An idle channel over its bytes.
     pub(super) fn new(spec: ControllerSpec, clock: Clock, ports: Ports, media: Media, images: [Image; 2]) -> Self {
         let banks = media.banks();
+        let pages = Pages::new(spec.page, media.ticks(spec.page_timeout_ns), banks);
         Channel {
             wear: CellWear::new(&media),
             clock,
@@ -93,6 +96,7 @@ impl Channel {
             },
             writes: WriteQueue::new(spec.write_queue_entries, banks),
             arbiter: Arbiter::new(banks),
+            pages,
             notes: Notes::default(),
             counters: ControllerCounters::default(),
             finished: Vec::new(),

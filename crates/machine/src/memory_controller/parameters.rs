@@ -3,9 +3,26 @@
 use crate::device::Device;
 use crate::mapping::{AddressMap, Field, Geometry};
 use crate::media::MediaSpec;
+use durawarp_base::choice;
 use durawarp_base::counters;
 use durawarp_base::spec;
 use durawarp_base::spec::Nanos;
+
+choice! {
+    /// When a row is closed that no other row's request waits to have closed.
+    pub enum PagePolicy {
+        /// Never.
+        Open = "open",
+        /// Behind every column command.
+        Closed = "closed",
+        /// Behind a column command after which no request to the row waits, and one to another row does.
+        OpenAdaptive = "open_adaptive",
+        /// Behind a column command after which no request to the row waits.
+        ClosedAdaptive = "closed_adaptive",
+        /// When it was not used for `page_timeout_ns`, and no request to it waits.
+        Timeout = "timeout",
+    }
+}
 
 spec! {
     /// Parameters of every memory controller.
@@ -35,6 +52,12 @@ spec! {
         drain_min_writes: u32 where 1..=1024,
         /// Row hits that may pass an older request of the same bank.
         row_hit_cap: u32 where 1..=1024,
+        /// When a row is closed that no request to another row has closed: open (never), closed (behind every
+        /// access), open_adaptive (behind one when requests of its direction wait for other rows of the bank
+        /// and none for this one), closed_adaptive (when none waits for this one), timeout (after a time).
+        page: PagePolicy,
+        /// How long a row stays open that is not used. Under `timeout`.
+        page_timeout_ns: Nanos,
         /// L2 slice to controller.
         front_ns: Nanos,
         /// Controller to L2 slice.

@@ -5,7 +5,7 @@
 //! ```
 //! Invariants: one column and one row command an edge; no read waits for ever (`arbiter`).
 
-use crate::media::{BankId, ColumnGap, DeviceRow, Direction, Fetched, RefreshCounts, RowGap, SlotId};
+use crate::media::{BankId, ColumnGap, DeviceRow, Direction, Fetched, RefreshCounts, RowGap, SlotId, Transfer};
 use crate::msg::{MemoryRead, Msg, SECTOR_BYTES};
 use crate::request_queue::{At, Choice, NO_BANKS};
 use durawarp_engine::{Ctx, Time};
@@ -40,7 +40,13 @@ impl Channel {
         if self.arbiter.idles(&self.spec, reads, writes) && !flushes_wait {
             return None;
         }
+        if self.pages.may_be_due(now) {
+            self.close_unused(now.min(self.media.next_refresh().saturating_sub(1)), cx);
+        }
         let refresh = self.refresh(now);
+        if self.pages.may_be_due(now) {
+            self.close_unused(now, cx);
+        }
         let mut choice = self.choose(direction, now);
         if !choice.acts() && self.other_may_go(direction, now) {
             // Every request of the direction waits for its bank: the bus is better used by the other one.
@@ -98,6 +104,7 @@ impl Channel {
                 None => {}
             }
             self.arbiter.row_opened(at.bank);
+            self.pages.used(at.bank, now);
             self.counters.activates += 1;
             self.wear.opened(place.medium);
         }
@@ -170,7 +177,8 @@ impl Channel {
     }
 
     /// A read transfers: the read, and how long until its last byte.
-    pub(super) fn transfer_read(&mut self, at: At, now: Time) -> (MemoryRead, Time) {
+    pub(super) fn transfer_read(&mut self, at: At, cx: &mut Ctx<'_, Msg>) -> (MemoryRead, Time) {
+        let now = cx.now();
         // Reads of a buffer come in the order in which they have their data.
         let passes =
             !self.media.has_buffer(self.media.place_in(at.bank).medium) && self.reads.queue.passes_an_older(at);
@@ -179,6 +187,10 @@ impl Channel {
         let place = DeviceRow { row, ..self.media.place_in(at.bank) };
         let bytes = read.sectors.count_ones() * SECTOR_BYTES;
         let transfer = self.media.column(place, Direction::Read, bytes, now);
+        self.pages.used(at.bank, now);
+        if self.pages.closes_behind(&self.reads.queue, place) {
+            self.close_behind(place, Direction::Read, &transfer, cx);
+        }
         self.count_gap(place.medium, transfer.held_by);
         match place.medium {
             Medium::Dram => self.counters.dram_read_bytes += u64::from(bytes),
@@ -211,6 +223,9 @@ impl Channel {
             self.count_fetch(fetched, cx);
         }
         let transfer = self.media.write(place, write.mask, now);
+        if !self.media.writes_without_row(place.medium) {
+            self.pages.used(at.bank, now);
+        }
         self.count_gap(place.medium, transfer.held_by);
         self.notes.media_write(usize::from(at.bank), line, now, transfer.media_done);
         let written = u64::from(write.mask.count_ones());
@@ -225,6 +240,9 @@ impl Channel {
                 let done = transfer.media_done;
                 write.reach_media(line, done, &self.ports, &mut self.notes, &mut self.finished, cx);
             }
+        }
+        if self.pages.closes_behind(&self.writes.queue, place) {
+            self.close_behind(place, Direction::Write, &transfer, cx);
         }
         self.accept_waiting(cx);
     }
@@ -285,6 +303,58 @@ impl Channel {
         for (line, write) in held.take(slot) {
             let done = done.max(cx.now());
             write.reach_media(line, done, &self.ports, &mut self.notes, &mut self.finished, cx);
+        }
+    }
+
+    /// Closes the row of a transfer behind it.
+    fn close_behind(&mut self, place: DeviceRow, access: Direction, transfer: &Transfer, cx: &mut Ctx<'_, Msg>) {
+        if !self.media.leaves_row_open(place, access) {
+            return;
+        }
+        let written_at = self.media.close_behind(place, access, transfer);
+        self.is_closed(place, written_at, cx);
+    }
+
+    /// Closes rows that timed out by `until`, one after another as they do.
+    fn close_unused(&mut self, until: Time, cx: &mut Ctx<'_, Msg>) {
+        loop {
+            let mut first: Option<(Time, DeviceRow)> = None;
+            for bank in 0..self.media.banks() as BankId {
+                let Some(row) = self.media.open_row_of(bank).filter(|_| !self.media.is_held_back(bank)) else {
+                    continue;
+                };
+                let place = DeviceRow { row, ..self.media.place_in(bank) };
+                // When it is used, its time begins again.
+                if self.reads.queue.waits_for_row(place) || self.writes.queue.waits_for_row(place) {
+                    continue;
+                }
+                let at = self.media.unused_closes_at(place, self.pages.idle_from(bank));
+                if first.is_none_or(|(earliest, _)| at < earliest) {
+                    first = Some((at, place));
+                }
+            }
+            self.pages.set_next(first.map_or(Time::MAX, |(at, _)| at));
+            let Some((at, place)) = first.filter(|(at, _)| *at <= until) else { return };
+            let written_at = self.media.close_unused(place, at);
+            self.is_closed(place, written_at, cx);
+        }
+    }
+
+    /// The row of a bank is closed; its bytes are in cells then.
+    fn is_closed(&mut self, place: DeviceRow, written_at: Time, cx: &mut Ctx<'_, Msg>) {
+        // A slot of DRAM's number is another one, where NVM has a buffer.
+        if place.medium == Medium::Nvm {
+            self.is_written(SlotId::from(place.bank), written_at, cx);
+        }
+        self.bank_changed(place.bank);
+    }
+
+    /// Before a request comes: closes rows that timed out before the edge at which it is looked at.
+    #[inline]
+    pub(super) fn look_after_pages(&mut self, cx: &mut Ctx<'_, Msg>) {
+        if self.pages.may_be_due(cx.now()) {
+            let edge = self.clock.edge_at_or_after(cx.now());
+            self.close_unused(edge.min(self.media.next_refresh()).saturating_sub(1), cx);
         }
     }
 }
