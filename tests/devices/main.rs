@@ -8,6 +8,7 @@ mod held;
 mod pages;
 mod pairs;
 mod random_streams;
+mod schedulers;
 mod table;
 mod violations;
 mod wide;

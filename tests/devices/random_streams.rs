@@ -9,7 +9,7 @@ use durawarp::diagnostic::Diagnostic;
 use durawarp::kernel::memory::{DRAM_BASE, Medium};
 use durawarp::machine::device::{Device, RefreshPolicy};
 use durawarp::machine::media::{CommandRecord, MediaSpec};
-use durawarp::machine::memory_controller::PagePolicy;
+use durawarp::machine::memory_controller::{ControllerSpec, MemoryScheduler, PagePolicy};
 use durawarp::one_channel::{ChannelRequest, OneChannel, RequestStream};
 use durawarp::spec::Nanos;
 use proptest::prelude::*;
@@ -59,14 +59,24 @@ struct Case {
     requests: Vec<Request>,
 }
 
-/// What a controller closes rows by.
+/// What a controller closes rows by, which request it serves first, and how many send them.
 #[derive(Debug, Clone, Copy)]
 struct Policies {
     page: PagePolicy,
     timeout_cycles: u64,
+    scheduler: MemoryScheduler,
+    /// From one ranking to the next.
+    interval_cycles: u32,
+    requesters: usize,
 }
 
-const OPEN: Policies = Policies { page: PagePolicy::Open, timeout_cycles: 1 };
+const OPEN: Policies = Policies {
+    page: PagePolicy::Open,
+    timeout_cycles: 1,
+    scheduler: MemoryScheduler::Frfcfs,
+    interval_cycles: 1000,
+    requesters: 1,
+};
 
 fn policies() -> impl Strategy<Value = Policies> {
     let pages = [
@@ -76,8 +86,23 @@ fn policies() -> impl Strategy<Value = Policies> {
         PagePolicy::ClosedAdaptive,
         PagePolicy::Timeout,
     ];
+    let schedulers = [
+        MemoryScheduler::Fcfs,
+        MemoryScheduler::Frfcfs,
+        MemoryScheduler::FrfcfsRowHit,
+        MemoryScheduler::Bliss,
+        MemoryScheduler::Atlas,
+    ];
     let timeout = prop_oneof![0u64..100, 100u64..2000];
-    (prop::sample::select(pages.to_vec()), timeout).prop_map(|(page, timeout_cycles)| Policies { page, timeout_cycles })
+    let (page, scheduler) = (prop::sample::select(pages.to_vec()), prop::sample::select(schedulers.to_vec()));
+    let all = (page, timeout, scheduler, 1u32..3000, 1usize..=3);
+    all.prop_map(|(page, timeout_cycles, scheduler, interval_cycles, requesters)| Policies {
+        page,
+        timeout_cycles,
+        scheduler,
+        interval_cycles,
+        requesters,
+    })
 }
 
 /// Devices with rows; requests of a buffer need none.
@@ -150,8 +175,15 @@ fn violations(subject: &Subject, policies: Policies, case_requests: &[Request], 
     let Subject { device, table, dram } = subject;
     let mut channel = OneChannel::of_device(device, dram, ROWS);
     channel.media.keep_commands();
-    channel.spec.page = policies.page;
-    channel.spec.page_timeout_ns = Nanos { ps: 1000 * policies.timeout_cycles };
+    channel.spec = ControllerSpec {
+        page: policies.page,
+        page_timeout_ns: Nanos { ps: 1000 * policies.timeout_cycles },
+        scheduler: policies.scheduler,
+        blacklist_clear_cycles: policies.interval_cycles,
+        service_quantum_cycles: policies.interval_cycles,
+        starvation_cycles: policies.interval_cycles,
+        ..channel.spec
+    };
     let rows = channel.rows(Medium::Dram, device.organisation.row_bytes);
     let atoms = device.organisation.row_bytes / device.organisation.atom_bytes;
     let mut from = 0;
@@ -162,8 +194,12 @@ fn violations(subject: &Subject, policies: Policies, case_requests: &[Request], 
         let offset = u64::from(atom % atoms * device.organisation.atom_bytes);
         ChannelRequest { address: DRAM_BASE + first + offset, write, from }
     });
-    let requests = requests.collect();
-    let run = channel.run(&[RequestStream { requests, reads_in_flight: 32, writes_waiting: 4 }]);
+    // Requesters in turn.
+    let requesters = policies.requesters;
+    let stream = RequestStream { requests: Vec::new(), reads_in_flight: 32 / requesters, writes_waiting: 4 };
+    let mut streams = vec![stream; requesters];
+    requests.enumerate().for_each(|(nth, request)| streams[nth % requesters].requests.push(request));
+    let run = channel.run(&streams);
     let mut commands = given(table, &run.commands);
     assert!(commands.iter().any(|command| command.row > 0 || command.at > 0), "commands are kept");
     let policy = word(dram.refresh);

@@ -9,7 +9,7 @@ use durawarp::workload::{Choice, Workload};
 use proptest::prelude::*;
 
 /// Values from far too small to the preset's; the first of each makes everything wait for everything.
-const SIZES: [(&str, &[&str]); 27] = [
+const SIZES: [(&str, &[&str]); 29] = [
     ("sm.count", &["1", "3", "20"]),
     ("sm.warp_size", &["32", "64"]),
     ("sm.schedulers", &["1", "3", "4"]),
@@ -36,6 +36,8 @@ const SIZES: [(&str, &[&str]); 27] = [
     ("controller.ingress_reads", &["1", "64"]),
     ("controller.ingress_writes", &["1", "32"]),
     ("controller.row_hit_cap", &["1", "4"]),
+    ("controller.page", &["closed", "open", "open_adaptive", "closed_adaptive", "timeout"]),
+    ("controller.scheduler", &["fcfs", "frfcfs", "frfcfs_row_hit", "bliss", "atlas"]),
     ("dispatch.host_requests", &["1", "64"]),
 ];
 

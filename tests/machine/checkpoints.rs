@@ -299,3 +299,12 @@ fn a_trace_goes_on_where_its_warps_are_on_their_way() {
     let (_folder, trace) = traced("gemm", "plain", "");
     check_run(&trace.scheme("base").reference(false), &[30, 70]);
 }
+
+#[test]
+fn every_scheduler_and_page_policy_of_memory_goes_on() {
+    for (scheduler, page) in [("bliss", "timeout"), ("atlas", "closed"), ("fcfs", "open_adaptive")] {
+        let recipe = recipe("kv_store", "base").set("controller.scheduler", scheduler).set("controller.page", page);
+        let recipe = recipe.set("controller.blacklist_clear_cycles", 700).set("controller.service_quantum_cycles", 500);
+        check_run(&recipe, &[15, 60]);
+    }
+}

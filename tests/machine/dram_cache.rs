@@ -58,7 +58,14 @@ impl Ask {
         match self {
             Ask::Read(line) => {
                 let room = Box::default();
-                ControllerMsg::MemoryRead(MemoryRead { line: NVM_BASE + line, tag, slice: 0, sectors: 0b11, room })
+                ControllerMsg::MemoryRead(MemoryRead {
+                    line: NVM_BASE + line,
+                    tag,
+                    slice: 0,
+                    sectors: 0b11,
+                    from: None,
+                    room,
+                })
             }
             Ask::Evict(line, byte) => write(line, false, byte, WHOLE),
             Ask::Clean(line, byte) => write(line, true, byte, WHOLE),

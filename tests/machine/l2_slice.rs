@@ -11,7 +11,7 @@ use durawarp::machine::address::Interleave;
 use durawarp::machine::crossbar::PortEnd;
 use durawarp::machine::l2::{L2Counters, L2Slice, L2Spec, L2Wiring, WriteMiss};
 use durawarp::machine::media::{BusSpec, Media, NvmSpec};
-use durawarp::machine::memory_controller::{ControllerSpec, MemoryController, PagePolicy};
+use durawarp::machine::memory_controller::{ControllerSpec, MemoryController, MemoryScheduler, PagePolicy};
 use durawarp::machine::msg::{
     Atomics, Credit, Line, Msg, Payload, Request, RequestKind, SliceMsg, SmMsg, sectors_touched,
 };
@@ -112,6 +112,12 @@ fn run_by(l2: L2Spec, persist: &PersistSpec, memory_credits: (u32, u32), script:
         row_hit_cap: 4,
         page: PagePolicy::Open,
         page_timeout_ns: ns(10),
+        scheduler: MemoryScheduler::Frfcfs,
+        blacklist_streak: 4,
+        blacklist_clear_cycles: 10_000,
+        service_quantum_cycles: 10_000_000,
+        service_history_permille: 875,
+        starvation_cycles: 100_000,
         front_ns: ns(10),
         back_ns: ns(10),
         forward_ns: ns(5),

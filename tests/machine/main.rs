@@ -28,6 +28,7 @@ mod memory_controller;
 mod occupancy;
 mod optane;
 mod persist_stalls;
+mod policies;
 mod random_kernels;
 mod replacement;
 mod row_buffer;

@@ -14,7 +14,7 @@ use durawarp::machine::address::Interleave;
 use durawarp::machine::image::Image;
 use durawarp::machine::media::{BusSpec, Devices, Media, MediaSpec, NvmSpec};
 use durawarp::machine::memory_controller::{
-    CellWear, ControllerCounters, ControllerSpec, MemoryController, PagePolicy,
+    CellWear, ControllerCounters, ControllerSpec, MemoryController, MemoryScheduler, PagePolicy,
 };
 use durawarp::machine::msg::{
     ControllerMsg, Line, MemoryData, MemoryDurable, MemoryRead, MemoryWrite, Msg, PeerMessage, SliceMsg,
@@ -119,6 +119,12 @@ pub(super) fn spec() -> ControllerSpec {
         row_hit_cap: 4,
         page: PagePolicy::Open,
         page_timeout_ns: ns(1),
+        scheduler: MemoryScheduler::Frfcfs,
+        blacklist_streak: 4,
+        blacklist_clear_cycles: 10_000,
+        service_quantum_cycles: 10_000_000,
+        service_history_permille: 875,
+        starvation_cycles: 100_000,
         front_ns: ns(1),
         back_ns: ns(1),
         forward_ns: ns(10),
@@ -130,7 +136,7 @@ pub(super) fn read(line: u64, tag: u16) -> ControllerMsg {
 }
 
 pub(super) fn read_of(line: u64, tag: u16, sectors: u8) -> ControllerMsg {
-    ControllerMsg::MemoryRead(MemoryRead { line, tag, slice: 0, sectors, room: Box::default() })
+    ControllerMsg::MemoryRead(MemoryRead { line, tag, slice: 0, sectors, from: None, room: Box::default() })
 }
 
 pub(super) fn write(line: u64, byte: u8, mask: u128) -> ControllerMsg {

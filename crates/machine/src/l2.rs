@@ -231,7 +231,7 @@ impl L2Slice {
         while self.memory.may_read() {
             let Some(bytes) = self.host.moves_in.pop_front() else { return };
             let line = self.host.next_reserved();
-            self.memory.read(line, NO_MSHR, sectors_touched(mask_of(bytes)), cx);
+            self.memory.read(line, NO_MSHR, sectors_touched(mask_of(bytes)), None, cx);
         }
     }
 

@@ -1,4 +1,4 @@
-//! One channel's memory controller: read queue, write-pending queue (WPQ), FR-FCFS scheduling, and the bytes
+//! One channel's memory controller: read queue, write-pending queue (WPQ), scheduling, and the bytes
 //! themselves.
 //!
 //! ```text
@@ -9,7 +9,8 @@
 //! A write is *accepted* when it has a WPQ entry: that is when it is acknowledged, and all that ADR promises.
 //! It reaches the *media* when the queue drains, in bursts between two watermarks. Reads see accepted and
 //! waiting writes. FR-FCFS takes the oldest request whose row is open, else opens the row of the oldest; a
-//! cap on how many row hits may pass an older request of the same bank bounds its age. When the media alone
+//! cap on how many row hits may pass an older request of the same bank bounds its age. Other schedulers are
+//! in `scheduler`, what closes rows in `pages`. When the media alone
 //! is persistent, a second message says that a write's cells are written; a journal, when kept, notes both
 //! facts.
 //!
@@ -29,6 +30,7 @@ mod pages;
 mod parameters;
 mod pending_write;
 mod schedule;
+mod scheduler;
 mod timeline;
 mod undo_log;
 mod wear;
@@ -54,7 +56,8 @@ use super::ports::Ports;
 use super::queue_level::QueueLevel;
 
 pub use parameters::{
-    ControllerCounters, ControllerSpec, DramCacheCounters, DramCacheSpec, LINK_WITHOUT_LATENCY, PagePolicy,
+    ControllerCounters, ControllerSpec, DramCacheCounters, DramCacheSpec, LINK_WITHOUT_LATENCY, MemoryScheduler,
+    PagePolicy,
 };
 pub use timeline::{ControllerTimeline, RegionTimeline};
 pub use wear::CellWear;

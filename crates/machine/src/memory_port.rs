@@ -11,6 +11,7 @@ use durawarp_engine::Ctx;
 
 use super::msg::{ControllerMsg, Line, LinePool, MemoryRead, MemoryWrite, Msg};
 use super::ports::{Endpoint, Ports};
+use super::requester::Requester;
 
 /// The port to the controller.
 #[derive(Debug)]
@@ -62,11 +63,11 @@ impl MemoryPort {
         !self.outbox.is_empty()
     }
 
-    /// Reads sectors of a line, under the number of an MSHR. Takes a read credit.
-    pub(super) fn read(&mut self, line: u64, tag: u16, sectors: u8, cx: &mut Ctx<'_, Msg>) {
+    /// Reads sectors of a line for a requester, under the number of an MSHR. Takes a read credit.
+    pub(super) fn read(&mut self, line: u64, tag: u16, sectors: u8, from: Option<Requester>, cx: &mut Ctx<'_, Msg>) {
         self.read_credits -= 1;
         let room = self.line_pool.take();
-        let read = MemoryRead { line, tag, slice: self.at_controller, sectors, room };
+        let read = MemoryRead { line, tag, slice: self.at_controller, sectors, from, room };
         self.send(ControllerMsg::MemoryRead(read), cx);
     }
 

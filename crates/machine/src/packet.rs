@@ -319,11 +319,13 @@ pub struct MemoryRead {
     pub slice: u8,
     /// Sectors wanted.
     pub sectors: u8,
+    /// Whose request asked for it first; none for reads of a scheme or the controller. Schedulers rank it.
+    pub from: Option<Requester>,
     /// Room for them.
     pub room: Box<Line>,
 }
 
-value!(record MemoryRead { line, tag, slice, sectors, room });
+value!(record MemoryRead { line, tag, slice, sectors, from, room });
 
 impl MemoryRead {
     /// See the head of this file.

@@ -1,4 +1,4 @@
-//! Requests that wait at a memory controller, by bank, and FR-FCFS over them: what the scheduler looks at
+//! Requests that wait at a memory controller, by bank, and which comes first: what the scheduler looks at
 //! each cycle is one line a bank, not one a request.
 //!
 //! ```text
@@ -9,17 +9,27 @@
 //! what a bank can take, and when, is the same for each. Both are found again only when the bank's requests,
 //! its open row or its count of passed requests has changed.
 //!
+//! | order | a bank's request | of those that can go |
+//! |---|---|---|
+//! | row hits first | as in the picture | the oldest |
+//! | arrival | its oldest | columns: the oldest of all alone, whether it can go or not; rows: the oldest |
+//! | ranks | the first by [`Ranks`], then row hits | the first by rank, then the oldest |
+//!
 //! Of a device with a buffer a read asks for its line, oldest first, and transfers when its data is ready:
 //! the *hit* of a bank is the read that has its data first, its *conflict* the oldest that has not asked, and
 //! both stand for the bank. Writes go in their order, each when the buffer has room for it.
 //!
 //! Invariants: requests of a bank are in the order of their ages; ages never repeat.
 
+mod ranks;
+
 use durawarp_checkpoint::{Storable, state, value};
 use durawarp_engine::Time;
 use durawarp_kernel::memory::Medium;
 
 use super::media::{BankId, DeviceRow, Direction, Media};
+
+pub(super) use ranks::{NO_SOURCE, Ranks};
 
 /// A request's place in its bank's list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,14 +61,16 @@ struct QueuedRequest {
     line: u64,
     row: u32,
     item: u16,
+    /// Who sent it.
+    source: u16,
 }
 
-value!(record QueuedRequest { age, line, row, item });
+value!(record QueuedRequest { age, line, row, item, source });
 
 #[derive(Debug, Clone, Default)]
 struct BankQueue {
     entries: Vec<QueuedRequest>,
-    /// The first hit that may be served, and the first conflict: where they are, and their ages.
+    /// The first hit that may be served, and the first conflict: where they are, and what orders them.
     hit: StandingRequest,
     conflict: StandingRequest,
 }
@@ -69,6 +81,7 @@ value!(record BankQueue { entries, hit, conflict });
 #[derive(Debug, Clone, Copy, Default)]
 struct StandingRequest {
     index: u16,
+    /// Its age, below its rank where there are ranks.
     age: u64,
 }
 
@@ -100,10 +113,24 @@ impl BankSet {
     }
 }
 
+/// Which requests of a queue come first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum QueueOrder {
+    /// Those whose row is open, then the oldest.
+    HitsFirst,
+    /// The oldest.
+    Arrival,
+    /// By ranks of their sources.
+    Ranked,
+}
+
 /// Requests of one direction.
 #[derive(Debug)]
 pub(super) struct RequestQueue<T> {
     access: Direction,
+    order: QueueOrder,
+    /// Of effect in a ranked queue.
+    ranks: Ranks,
     banks: Vec<BankQueue>,
     /// Banks with requests.
     busy: BankSet,
@@ -121,14 +148,16 @@ pub(super) struct RequestQueue<T> {
 }
 
 state!(RequestQueue<T: Storable> { sized: banks;
-    saved: busy, stale, hits, conflicts, items, ready, free, len, next_age; kept: access
+    saved: ranks, busy, stale, hits, conflicts, items, ready, free, len, next_age; kept: access, order
 });
 
 impl<T> RequestQueue<T> {
     /// No requests, for `banks` banks.
-    pub(super) fn new(access: Direction, banks: usize) -> Self {
+    pub(super) fn new(access: Direction, order: QueueOrder, banks: usize) -> Self {
         RequestQueue {
             access,
+            order,
+            ranks: Ranks::default(),
             banks: vec![BankQueue::default(); banks],
             busy: BankSet::of(banks),
             stale: BankSet::of(banks),
@@ -172,8 +201,24 @@ impl<T> RequestQueue<T> {
         self.stale.put(at.bank, true);
     }
 
-    /// Takes in a request for `line`, as the youngest.
-    pub(super) fn push(&mut self, place: DeviceRow, line: u64, item: T) {
+    /// Ranks of sources, to be changed: whatever stands for a bank is found again.
+    pub(super) fn ranks_mut(&mut self) -> &mut Ranks {
+        self.stale.0.clone_from(&self.busy.0);
+        &mut self.ranks
+    }
+
+    /// The age that the next request gets.
+    pub(super) fn next_age(&self) -> u64 {
+        self.next_age
+    }
+
+    /// Who sent a request.
+    pub(super) fn source(&self, at: At) -> u16 {
+        self.banks[usize::from(at.bank)].entries[usize::from(at.index)].source
+    }
+
+    /// Takes in a request of a source for `line`, as the youngest.
+    pub(super) fn push(&mut self, place: DeviceRow, line: u64, source: u16, item: T) {
         let index = match self.free.pop() {
             Some(index) => {
                 self.items[usize::from(index)] = Some(item);
@@ -186,7 +231,7 @@ impl<T> RequestQueue<T> {
                 (self.items.len() - 1) as u16
             }
         };
-        let entry = QueuedRequest { age: self.next_age, line, row: place.row, item: index };
+        let entry = QueuedRequest { age: self.next_age, line, row: place.row, item: index, source };
         self.banks[usize::from(place.bank)].entries.push(entry);
         self.stale.put(place.bank, true);
         self.busy.put(place.bank, true);
@@ -229,8 +274,8 @@ impl<T> RequestQueue<T> {
         self.stale.put(bank, true);
     }
 
-    /// FR-FCFS: the oldest request that can transfer now, the oldest row to open now. A bank that is `capped`
-    /// serves no hit behind a conflict; one of those `but` is left out.
+    /// The first request that can transfer now, the first row to open now. A bank that is `capped` serves no
+    /// hit behind a conflict; one of those `but` is left out.
     pub(super) fn choose(
         &mut self,
         media: &Media,
@@ -239,7 +284,10 @@ impl<T> RequestQueue<T> {
         now: Time,
     ) -> Choice {
         let mut choice = Choice { column: None, row: None, next: Time::MAX };
-        let (mut oldest_column, mut oldest_row) = (u64::MAX, u64::MAX);
+        // Columns that are younger are of no interest.
+        let in_turn = self.order == QueueOrder::Arrival;
+        let mut oldest_column = if in_turn { self.oldest(media, but) } else { u64::MAX };
+        let mut oldest_row = u64::MAX;
         let first_of_nvm = usize::from(media.nvm_banks().0);
         for word in 0..self.busy.0.len() {
             let busy = self.busy.word(word) & !but.word(word) & !media.held_back(word);
@@ -294,6 +342,14 @@ impl<T> RequestQueue<T> {
         choice
     }
 
+    /// The age of the oldest request, without banks of `but` and those of a pending refresh.
+    fn oldest(&self, media: &Media, but: &BankSet) -> u64 {
+        let words = 0..self.busy.0.len();
+        let of_word = |word| banks_in(word, self.busy.word(word) & !but.word(word) & !media.held_back(word));
+        let first = |bank: BankId| self.banks[usize::from(bank)].entries.first().map_or(u64::MAX, |own| own.age);
+        words.flat_map(of_word).map(first).min().unwrap_or(u64::MAX)
+    }
+
     /// When a buffer lets a request transfer.
     fn ready_in_buffer(&self, media: &Media, at: At) -> Time {
         let entry = &self.banks[usize::from(at.bank)].entries[usize::from(at.index)];
@@ -304,34 +360,57 @@ impl<T> RequestQueue<T> {
     }
 
     /// Finds the requests that stand for a bank.
-    fn refresh(&mut self, media: &Media, number: BankId, capped: impl Fn(BankId) -> bool) {
-        let place = media.place_in(number);
+    fn refresh(&mut self, media: &Media, number_of_bank: BankId, capped: impl Fn(BankId) -> bool) {
+        let place = media.place_in(number_of_bank);
         let direct = self.access == Direction::Write && media.writes_without_row(place.medium);
         let asks = self.access == Direction::Read && media.has_buffer(place.medium);
-        let open = media.open_row_of(number);
-        let bank = &mut self.banks[usize::from(number)];
+        let open = media.open_row_of(number_of_bank);
+        let bank = &mut self.banks[usize::from(number_of_bank)];
         let first = |hits: bool| bank.entries.iter().position(|entry| (open == Some(entry.row)) == hits);
         let ready = |index: &usize| self.ready[usize::from(bank.entries[*index].item)];
+        let number = |index: &usize| {
+            let QueuedRequest { source, age, .. } = bank.entries[*index];
+            if self.order == QueueOrder::Ranked { self.ranks.number(source, age) } else { age }
+        };
         let (hit, conflict) = match () {
             () if direct => (Some(0), None),
+            // Each in its turn; what a buffer has ready for others waits, and they ask meanwhile.
+            () if self.order == QueueOrder::Arrival => {
+                let next_to_ask = (0..bank.entries.len()).find(|index| ready(index) == Time::MAX);
+                let other = if asks { next_to_ask } else { first(false).filter(|&index| index == 0) };
+                (Some(0).filter(|_| other != Some(0)), other)
+            }
             // Reads that have asked come back in the order of their data; the others ask in theirs.
             () if asks => {
                 let asked = (0..bank.entries.len()).filter(|index| ready(index) < Time::MAX);
-                (asked.min_by_key(ready), (0..bank.entries.len()).find(|index| ready(index) == Time::MAX))
+                let others = (0..bank.entries.len()).filter(|index| ready(index) == Time::MAX);
+                (asked.min_by_key(ready), others.min_by_key(number))
+            }
+            () if self.order == QueueOrder::Ranked => {
+                // Of a capped bank no hit that would pass a conflict.
+                let until = if capped(number_of_bank) { first(false) } else { None };
+                let hit = |index: usize| open == Some(bank.entries[index].row);
+                let may = (0..bank.entries.len()).filter(|&at| !hit(at) || until.is_none_or(|conflict| at < conflict));
+                let before = |&at: &usize| {
+                    let QueuedRequest { source, age, .. } = bank.entries[at];
+                    (self.ranks.rank(source, age), !hit(at), at)
+                };
+                let best = may.min_by_key(before);
+                (best.filter(|&at| hit(at)), best.filter(|&at| !hit(at)))
             }
             () => {
                 let (hit, conflict) = (first(true), first(false));
                 let passes = hit > conflict && conflict.is_some();
-                let hit = hit.filter(|_| !(passes && capped(number)));
+                let hit = hit.filter(|_| !(passes && capped(number_of_bank)));
                 (hit, conflict.filter(|_| hit.is_none()))
             }
         };
-        let standing = |index: usize| StandingRequest { index: index as u16, age: bank.entries[index].age };
+        let standing = |index: usize| StandingRequest { index: index as u16, age: number(&index) };
         let (hit, conflict) = (hit.map(standing), conflict.map(standing));
         (bank.hit, bank.conflict) = (hit.unwrap_or_default(), conflict.unwrap_or_default());
-        self.stale.put(number, false);
-        self.hits.put(number, hit.is_some());
-        self.conflicts.put(number, conflict.is_some());
+        self.stale.put(number_of_bank, false);
+        self.hits.put(number_of_bank, hit.is_some());
+        self.conflicts.put(number_of_bank, conflict.is_some());
     }
 }
 
@@ -416,6 +495,49 @@ mod tests {
         [column, row, next]
     }
 
+    /// The same in turn or by ranks: `number` orders requests by their lines, which are in the order of ages.
+    fn plain_by(
+        (media, access, order): (&Media, Direction, QueueOrder),
+        all: &[(DeviceRow, u64)],
+        capped: u8,
+        now: Time,
+        number: impl Fn(u64) -> (u64, u64),
+    ) -> [Option<u64>; 3] {
+        let (mut columns, mut rows, mut next) = (Vec::new(), Vec::new(), Time::MAX);
+        for bank in 0..media.banks() as BankId {
+            let of_bank: Vec<_> = all.iter().filter(|(place, _)| place.bank == bank).copied().collect();
+            let Some(&(first, _)) = of_bank.first() else { continue };
+            let direct = access == Direction::Write && media.writes_without_row(first.medium);
+            let is_hit = |place: &DeviceRow| direct || media.open_row_of(bank) == Some(place.row);
+            let conflict = of_bank.iter().position(|(place, _)| !is_hit(place)).unwrap_or(usize::MAX);
+            let keeps = |at: usize| at < conflict || capped >> (bank % 8) & 1 == 0 || !is_hit(&of_bank[at].0);
+            let order_of = |&at: &usize| (number(of_bank[at].1).0, !is_hit(&of_bank[at].0), at);
+            let best = if direct || order == QueueOrder::Arrival {
+                0
+            } else {
+                (0..of_bank.len()).filter(|&at| keeps(at)).min_by_key(order_of).expect("a request stays")
+            };
+            let (place, line) = of_bank[best];
+            let hit = is_hit(&place);
+            if hit && order == QueueOrder::Arrival && line != all[0].1 {
+                continue;
+            }
+            let ready = if hit {
+                media.channel_ready(place.medium, access, now).max(media.bank_ready(place, access, now))
+            } else {
+                media.row_ready(place).max(media.row_slot_ready(place.medium, now))
+            };
+            match (ready > now, hit) {
+                (true, _) => next = next.min(ready),
+                (false, true) => columns.push(line),
+                (false, false) => rows.push(line),
+            }
+        }
+        let [column, row] = [columns, rows].map(|lines| lines.into_iter().min_by_key(|&line| number(line)));
+        let next = (next != Time::MAX && column.is_none() && row.is_none()).then_some(next);
+        [column, row, next]
+    }
+
     proptest! {
         #[test]
         fn it_chooses_as_a_look_at_every_request_does(
@@ -423,21 +545,26 @@ mod tests {
             writes: bool,
             // Six banks; eighty, in two words.
             each in prop::sample::select(&[3u16, 40]),
+            order in prop::sample::select(&[QueueOrder::HitsFirst, QueueOrder::Arrival, QueueOrder::Ranked]),
         ) {
             let access = if writes { Direction::Write } else { Direction::Read };
             let mut media = media(u32::from(each));
-            let mut queue = RequestQueue::new(access, media.banks());
+            let mut queue = RequestQueue::new(access, order, media.banks());
+            // Of three sources.
+            let (ranks, mut favoured) = ([0u16, 2, 1], 0);
+            ranks.iter().zip(0..).for_each(|(&rank, source)| queue.ranks_mut().put(source, rank));
             let mut all: Vec<(DeviceRow, u64)> = Vec::new();
             let (mut now, mut capped) = (0, 0u8);
             for (line, (bank, row, wait, cap)) in steps.into_iter().enumerate() {
                 let bank = bank * (2 * each - 1) / 5;
                 let place = DeviceRow { row, ..media.place_in(bank) };
                 prop_assert_eq!(place.medium, if bank < each { Medium::Dram } else { Medium::Nvm });
-                queue.push(place, line as u64, line as u64);
+                queue.push(place, line as u64, (line % 3) as u16, line as u64);
                 all.push((place, line as u64));
                 now += wait;
                 if cap != capped {
-                    capped = cap;
+                    (capped, favoured) = (cap, favoured.max(line as u64 / 2));
+                    queue.ranks_mut().favour_before(favoured);
                     (0..2 * each).for_each(|bank| queue.changed(bank));
                 }
                 let choice = queue.choose(&media, |bank| capped >> (bank % 8) & 1 == 1, &NO_BANKS, now);
@@ -446,7 +573,15 @@ mod tests {
                 };
                 let next = (choice.next != Time::MAX && !choice.acts()).then_some(choice.next);
                 let found = [line_of(&queue, choice.column), line_of(&queue, choice.row), next];
-                prop_assert_eq!(found, plain(&media, access, &all, capped, now));
+                let number = |line: u64| match order {
+                    QueueOrder::Ranked if line >= favoured => (u64::from(ranks[line as usize % 3]) + 1, line),
+                    _ => (0, line),
+                };
+                let expected = match order {
+                    QueueOrder::HitsFirst => plain(&media, access, &all, capped, now),
+                    _ => plain_by((&media, access, order), &all, capped, now, number),
+                };
+                prop_assert_eq!(found, expected);
                 if let Some(at) = choice.row {
                     media.row_command(DeviceRow { row: queue.row(at), ..media.place_in(at.bank) }, now);
                     queue.changed(at.bank);

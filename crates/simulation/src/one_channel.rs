@@ -21,12 +21,14 @@ use durawarp_machine::address::Interleave;
 use durawarp_machine::device::Device;
 use durawarp_machine::image::Image;
 use durawarp_machine::media::{BankId, BusSpec, CommandRecord, Devices, Media, MediaSpec, NvmSpec};
-use durawarp_machine::memory_controller::{ControllerCounters, ControllerSpec, MemoryController, PagePolicy};
+use durawarp_machine::memory_controller::{
+    ControllerCounters, ControllerSpec, MemoryController, MemoryScheduler, PagePolicy,
+};
 use durawarp_machine::msg::{
     ControllerMsg, Line, MAX_LINE_BYTES, MemoryAccepted, MemoryData, MemoryRead, MemoryWrite, Msg, SECTOR_BYTES,
     SliceMsg,
 };
-use durawarp_machine::ports::{Endpoint, Roster};
+use durawarp_machine::ports::{Endpoint, Requester, Roster};
 
 /// A request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,10 +76,30 @@ pub struct ChannelRun {
     pub cycles: u64,
     /// Mean of the reads' times from sending to data, in cycles, without the two cycles of the way.
     pub read_cycles: f64,
+    /// The reads of each stream.
+    pub reads: Vec<StreamReads>,
     /// What the controller counted.
     pub counters: ControllerCounters,
     /// Commands to DRAM of a table, in the order in which they were decided.
     pub commands: Vec<CommandRecord>,
+}
+
+/// How long the reads of a stream took, from sending to data.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct StreamReads {
+    /// How many.
+    pub count: u64,
+    /// All of them together, in ticks.
+    pub ticks: Time,
+    /// The longest, in ticks.
+    pub longest_ticks: Time,
+}
+
+impl StreamReads {
+    /// Their mean, in ticks.
+    pub fn mean_ticks(&self) -> f64 {
+        self.ticks as f64 / self.count.max(1) as f64
+    }
 }
 
 /// What sends the requests and takes the answers.
@@ -90,8 +112,7 @@ struct Source {
     /// When a read was sent, and of which stream, by its tag.
     sent: Vec<(Time, usize)>,
     free_tags: Vec<u16>,
-    latency: Time,
-    reads: u64,
+    reads: Vec<StreamReads>,
     last: Time,
 }
 
@@ -123,8 +144,7 @@ impl Source {
             mask: u128::MAX >> (MAX_LINE_BYTES as u32 - request_bytes),
             sent: vec![(0, 0); tags],
             free_tags: (0..tags as u16).collect(),
-            latency: 0,
-            reads: 0,
+            reads: vec![StreamReads::default(); streams.len()],
             last: 0,
         }
     }
@@ -150,7 +170,10 @@ impl Source {
             sending.reads += 1;
             let tag = self.free_tags.pop().expect("a tag for each read on its way");
             self.sent[usize::from(tag)] = (now, of);
-            ControllerMsg::MemoryRead(MemoryRead { line, tag, slice: 0, sectors: self.sectors, room: Box::default() })
+            let (sectors, room) = (self.sectors, Box::default());
+            // To schedulers each stream is a requester.
+            let from = Some(Requester::core(of as u16));
+            ControllerMsg::MemoryRead(MemoryRead { line, tag, slice: 0, sectors, from, room })
         }
     }
 }
@@ -162,8 +185,12 @@ impl Component<Msg> for Source {
                 let (sent, of) = self.sent[usize::from(tag)];
                 self.streams[of].reads -= 1;
                 self.free_tags.push(tag);
-                self.latency += cx.now() - sent;
-                self.reads += 1;
+                let (reads, ticks) = (&mut self.reads[of], cx.now() - sent);
+                *reads = StreamReads {
+                    count: reads.count + 1,
+                    ticks: reads.ticks + ticks,
+                    longest_ticks: reads.longest_ticks.max(ticks),
+                };
             }
             Msg::Slice(SliceMsg::MemoryAccepted(MemoryAccepted { token, .. })) => {
                 self.streams[usize::from(token)].writes -= 1;
@@ -205,6 +232,12 @@ impl OneChannel {
             row_hit_cap: 64,
             page: PagePolicy::Open,
             page_timeout_ns: cycle,
+            scheduler: MemoryScheduler::Frfcfs,
+            blacklist_streak: 4,
+            blacklist_clear_cycles: 10_000,
+            service_quantum_cycles: 10_000_000,
+            service_history_permille: 875,
+            starvation_cycles: 100_000,
             front_ns: cycle,
             back_ns: cycle,
             forward_ns: cycle,
@@ -262,13 +295,16 @@ impl OneChannel {
         let mut simulation = Simulation::new(topology).expect("two components and a link each way");
         let end = simulation.run(&RunOptions::default());
         assert!(matches!(end, RunEnd::Finished { .. }), "{end:?}");
+        // Every request has its answer.
         let source: &Source = component(&simulation, source);
         let left: usize = source.streams.iter().map(|of| of.reads + of.writes).sum();
         assert_eq!(left, 0, "requests without an answer");
+        let (latency, reads) = source.reads.iter().fold((0, 0), |(a, b), own| (a + own.ticks, b + own.count));
         let controller: &MemoryController = component(&simulation, controller);
         ChannelRun {
             cycles: source.last / cycle,
-            read_cycles: (source.latency / cycle) as f64 / source.reads.max(1) as f64 - 2.0,
+            read_cycles: (latency / cycle) as f64 / reads.max(1) as f64 - 2.0,
+            reads: source.reads.clone(),
             counters: *controller.counters(),
             commands: controller.commands().to_vec(),
         }

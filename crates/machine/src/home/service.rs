@@ -427,7 +427,8 @@ impl HomeSlice {
             self.transactions.at_mut(id).fetched = Some(self.memory.line_pool.take());
         } else {
             self.counters.fetches += 1;
-            self.memory.read(line, id, sectors_touched(CPU_LINE_MASK), cx);
+            let from = self.transactions.at(id).head.as_ref().map(|head| head.from);
+            self.memory.read(line, id, sectors_touched(CPU_LINE_MASK), from, cx);
         }
         self.make_room(place, id, cx);
         true

@@ -100,10 +100,10 @@ impl L2Slice {
                 return Served::Stalled(request);
             }
             self.counters.mshr_merges += 1;
-            let (line, wanted) = (request.line, self.wanted(place, &request));
+            let (line, wanted, from) = (request.line, self.wanted(place, &request), request.from);
             self.mshrs.push(mshr, request);
             // What it lacks is requested at once, not when its turn comes.
-            self.fetch(mshr, line, wanted, cx);
+            self.fetch(mshr, line, wanted, from, cx);
             return Served::Done(0);
         }
         if !self.satisfies(place, &request) {
@@ -156,13 +156,13 @@ impl L2Slice {
         // From here on nothing can stall. The lock keeps the line from eviction until its fill.
         let mshr = self.mshrs.allocate(place);
         self.array.lock(place, true);
-        let (line, mut bytes) = (request.line, 0);
+        let (line, from, mut bytes) = (request.line, request.from, 0);
         if writes_on {
             bytes = self.write_on(place, request, cx);
         } else {
             self.mshrs.push(mshr, request);
         }
-        self.fetch(mshr, line, wanted, cx);
+        self.fetch(mshr, line, wanted, from, cx);
         Served::Done(bytes)
     }
 
@@ -374,13 +374,13 @@ impl L2Slice {
     }
 
     /// Requests the sectors of a request that are neither there nor on their way, if there is a credit.
-    fn fetch(&mut self, mshr: u16, line: u64, wanted: u8, cx: &mut Ctx<'_, Msg>) {
+    fn fetch(&mut self, mshr: u16, line: u64, wanted: u8, from: Requester, cx: &mut Ctx<'_, Msg>) {
         let missing = self.array.missing(self.mshrs.place(mshr), wanted);
         let sectors = self.mshrs.not_requested(mshr, missing);
         if sectors != 0 && self.memory.may_read() {
             self.mshrs.requested(mshr, sectors);
             self.counters.fetches += 1;
-            self.memory.read(line, mshr, sectors, cx);
+            self.memory.read(line, mshr, sectors, Some(from), cx);
         }
     }
 
@@ -539,9 +539,9 @@ impl L2Slice {
                 let bytes = self.perform(place, request, cx);
                 self.data_port.occupy(bytes, cx.now());
             } else {
-                let (line, wanted) = (request.line, self.wanted(place, &request));
+                let (line, wanted, from) = (request.line, self.wanted(place, &request), request.from);
                 self.mshrs.push_front(mshr, request);
-                self.fetch(mshr, line, wanted, cx);
+                self.fetch(mshr, line, wanted, from, cx);
                 return;
             }
         }

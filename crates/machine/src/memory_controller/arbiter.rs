@@ -1,4 +1,5 @@
-//! Reads or writes, and which banks have served enough row hits: what a controller decides before FR-FCFS.
+//! Reads or writes, and which banks have served enough row hits: what a controller decides before it looks at
+//! requests.
 //!
 //! | state | writes go first | until |
 //! |---|---|---|
@@ -29,20 +30,23 @@ pub(super) struct Arbiter {
     /// Reads whose turn it is before the next drain.
     turn: u32,
     last: Direction,
+    /// Row hits in a row that may pass.
+    hit_cap: u32,
     /// A write may wait for others to merge with it: every write is durable when it is accepted.
     may_idle: bool,
 }
 
-state!(Arbiter { sized: passed; saved: must_drain, drained, turn, last; kept: may_idle });
+state!(Arbiter { sized: passed; saved: must_drain, drained, turn, last; kept: hit_cap, may_idle });
 
 impl Arbiter {
-    pub(super) fn new(banks: usize) -> Self {
+    pub(super) fn new(hit_cap: u32, banks: usize) -> Self {
         Arbiter {
             passed: vec![0; banks],
             must_drain: false,
             drained: 0,
             turn: 0,
             last: Direction::Read,
+            hit_cap,
             may_idle: true,
         }
     }
@@ -84,8 +88,8 @@ impl Arbiter {
     }
 
     /// The bank's hits may pass its older requests no more.
-    pub(super) fn is_capped(&self, spec: &ControllerSpec, bank: BankId) -> bool {
-        self.passed[usize::from(bank)] >= spec.row_hit_cap
+    pub(super) fn is_capped(&self, bank: BankId) -> bool {
+        self.passed[usize::from(bank)] >= self.hit_cap
     }
 
     /// A hit of the bank passes an older request.
@@ -110,35 +114,11 @@ impl Arbiter {
 
 #[cfg(test)]
 mod tests {
-    use super::super::parameters::PagePolicy;
     use super::*;
-    use durawarp_base::spec::Nanos;
-
-    fn spec() -> ControllerSpec {
-        let ns = Nanos { ps: 0 };
-        ControllerSpec {
-            channels: 1,
-            mapping: "ours".into(),
-            read_queue_entries: 8,
-            write_queue_entries: 8,
-            ingress_reads: 8,
-            ingress_writes: 8,
-            drain_high_entries: 6,
-            drain_low_entries: 2,
-            drain_idle_entries: 1,
-            drain_min_writes: 3,
-            row_hit_cap: 4,
-            page: PagePolicy::Open,
-            page_timeout_ns: ns,
-            front_ns: ns,
-            back_ns: ns,
-            forward_ns: ns,
-        }
-    }
 
     #[test]
     fn a_drain_begins_at_the_high_watermark_and_ends_at_the_low_one_after_its_least_writes() {
-        let (mut arbiter, spec) = (Arbiter::new(1), spec());
+        let (mut arbiter, spec) = (Arbiter::new(4, 1), ControllerSpec::small());
         assert_eq!(arbiter.direction(&spec, 1, 5), Direction::Read, "one below");
         assert_eq!(arbiter.direction(&spec, 1, 6), Direction::Write, "at the watermark");
         (0..2).for_each(|_| assert!(arbiter.serve(Direction::Write) || arbiter.drained > 1));
@@ -150,7 +130,7 @@ mod tests {
 
     #[test]
     fn a_drain_without_end_gives_way_to_the_reads_that_wait() {
-        let (mut arbiter, spec) = (Arbiter::new(1), spec());
+        let (mut arbiter, spec) = (Arbiter::new(4, 1), ControllerSpec::small());
         for _ in 0..8 {
             assert_eq!(arbiter.direction(&spec, 2, 8), Direction::Write);
             arbiter.serve(Direction::Write);
@@ -164,7 +144,7 @@ mod tests {
 
     #[test]
     fn few_writes_idle_where_acceptance_makes_them_durable() {
-        let (mut arbiter, spec) = (Arbiter::new(1), spec());
+        let (mut arbiter, spec) = (Arbiter::new(4, 1), ControllerSpec::small());
         assert!(arbiter.idles(&spec, 0, 1) && !arbiter.idles(&spec, 0, 2) && !arbiter.idles(&spec, 1, 1));
         arbiter.set_may_idle(false);
         assert!(arbiter.idles(&spec, 0, 0) && !arbiter.idles(&spec, 0, 1));
@@ -172,12 +152,12 @@ mod tests {
 
     #[test]
     fn a_banks_hits_are_capped_until_another_row_opens() {
-        let (mut arbiter, spec) = (Arbiter::new(2), spec());
+        let mut arbiter = Arbiter::new(4, 2);
         (0..3).for_each(|_| arbiter.count_pass(1));
-        assert!(!arbiter.is_capped(&spec, 1));
+        assert!(!arbiter.is_capped(1));
         arbiter.count_pass(1);
-        assert!(arbiter.is_capped(&spec, 1) && !arbiter.is_capped(&spec, 0));
+        assert!(arbiter.is_capped(1) && !arbiter.is_capped(0));
         arbiter.row_opened(1);
-        assert!(!arbiter.is_capped(&spec, 1));
+        assert!(!arbiter.is_capped(1));
     }
 }

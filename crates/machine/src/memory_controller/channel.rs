@@ -7,7 +7,8 @@ use crate::image::Image;
 use crate::media::{DeviceRow, Direction, Media};
 use crate::msg::{MemoryData, MemoryRead, MemoryWrite, Msg, sectors_covered};
 use crate::ports::Ports;
-use crate::request_queue::RequestQueue;
+use crate::request_queue::{NO_SOURCE, RequestQueue};
+use crate::requester::Requester;
 use durawarp_checkpoint::state;
 use durawarp_engine::{Clock, Ctx, Time};
 use durawarp_kernel::memory::{Medium, NVM_BASE};
@@ -17,6 +18,7 @@ use super::images::{ChannelImages, in_channel, is_log};
 use super::notes::Notes;
 use super::pages::Pages;
 use super::parameters::{ControllerCounters, ControllerSpec};
+use super::scheduler::Ranking;
 use super::wear::CellWear;
 use super::write_queue::WriteQueue;
 
@@ -44,7 +46,7 @@ impl ReadQueue {
     /// Takes in a read, which lies at `row`, when there is room for it.
     fn push(&mut self, row: DeviceRow, read: MemoryRead) {
         if self.has_room() {
-            self.queue.push(row, read.line, read);
+            self.queue.push(row, read.line, source_of(&read), read);
         } else {
             self.waiting.push_back(read);
         }
@@ -53,6 +55,11 @@ impl ReadQueue {
     pub(super) fn pop_waiting(&mut self) -> Option<MemoryRead> {
         self.waiting.pop_front()
     }
+}
+
+/// The source of a read, as the scheduler knows it.
+pub(super) fn source_of(read: &MemoryRead) -> u16 {
+    read.from.map_or(NO_SOURCE, Requester::number)
 }
 
 /// A memory channel.
@@ -67,6 +74,8 @@ pub(super) struct Channel {
     pub(super) writes: WriteQueue,
     pub(super) arbiter: Arbiter,
     pub(super) pages: Pages,
+    /// Of sources of reads, where the scheduler looks at them.
+    pub(super) ranking: Option<Box<Ranking>>,
     pub(super) notes: Notes,
     pub(super) counters: ControllerCounters,
     pub(super) wear: CellWear,
@@ -75,7 +84,7 @@ pub(super) struct Channel {
 }
 
 state!(Channel {
-    parts: media, images, reads, writes, arbiter, pages, wear; saved: counters, finished; kept: spec, clock, ports, notes
+    parts: media, images, reads, writes, arbiter, pages, ranking, wear; saved: counters, finished; kept: spec, clock, ports, notes
 });
 
 impl Channel {
@@ -90,13 +99,14 @@ impl Channel {
             media,
             images: ChannelImages::new(*ports.map(), images),
             reads: ReadQueue {
-                queue: RequestQueue::new(Direction::Read, banks),
+                queue: RequestQueue::new(Direction::Read, spec.order(true), banks),
                 waiting: VecDeque::new(),
                 capacity: spec.read_queue_entries as usize,
             },
-            writes: WriteQueue::new(spec.write_queue_entries, banks),
-            arbiter: Arbiter::new(banks),
+            writes: WriteQueue::new(spec.write_queue_entries, spec.order(false), banks),
+            arbiter: Arbiter::new(spec.hit_cap(), banks),
             pages,
+            ranking: Ranking::of(&spec, clock),
             notes: Notes::default(),
             counters: ControllerCounters::default(),
             finished: Vec::new(),

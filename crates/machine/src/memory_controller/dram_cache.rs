@@ -270,7 +270,14 @@ impl DramCache {
             channel.counters.forwarded_reads += 1;
             self.written_back(tag, channel, cx);
         } else {
-            channel.push_read(MemoryRead { line: name, tag, slice: DRAM_CACHE, sectors, room: Box::default() });
+            channel.push_read(MemoryRead {
+                line: name,
+                tag,
+                slice: DRAM_CACHE,
+                sectors,
+                from: None,
+                room: Box::default(),
+            });
         }
     }
 

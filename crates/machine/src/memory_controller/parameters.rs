@@ -24,6 +24,22 @@ choice! {
     }
 }
 
+choice! {
+    /// Which request a memory controller serves first.
+    pub enum MemoryScheduler {
+        /// The oldest.
+        Fcfs = "fcfs",
+        /// The oldest whose row is open, else the oldest, with a cap of hits that pass an older one.
+        Frfcfs = "frfcfs",
+        /// The same with the highest cap.
+        FrfcfsRowHit = "frfcfs_row_hit",
+        /// Those of sources that are not blacklisted first.
+        Bliss = "bliss",
+        /// Those of sources with the least service first.
+        Atlas = "atlas",
+    }
+}
+
 spec! {
     /// Parameters of every memory controller.
     pub struct ControllerSpec {
@@ -58,6 +74,21 @@ spec! {
         page: PagePolicy,
         /// How long a row stays open that is not used. Under `timeout`.
         page_timeout_ns: Nanos,
+        /// Which request is served first: fcfs (the oldest), frfcfs (the oldest whose row is open), the same
+        /// without `row_hit_cap` (frfcfs_row_hit), bliss (of sources that are not blacklisted), atlas (of
+        /// sources with the least service).
+        scheduler: MemoryScheduler,
+        /// Reads of one source in a row that blacklist it. Under `bliss`.
+        blacklist_streak: u32 where 1..=1024,
+        /// From one clearing of the blacklist to the next, in memory cycles. Under `bliss`.
+        blacklist_clear_cycles: u32 where 1..=1000000000,
+        /// From one ranking of the sources to the next, in memory cycles. Under `atlas`.
+        service_quantum_cycles: u32 where 1..=1000000000,
+        /// What older quanta are of a source's service, in thousandths. Under `atlas`.
+        service_history_permille: u32 where 0..=999,
+        /// A read that has waited so long, in memory cycles, is served before all that have not. Under
+        /// `bliss` and `atlas`.
+        starvation_cycles: u32 where 1..=1000000000,
         /// L2 slice to controller.
         front_ns: Nanos,
         /// Controller to L2 slice.
@@ -127,6 +158,36 @@ impl ControllerSpec {
             }
         };
         AddressMap::new(&self.mapping, [of(0), of(1)])
+    }
+
+    /// Small queues, for tests.
+    #[cfg(test)]
+    pub(super) fn small() -> ControllerSpec {
+        let ns = Nanos { ps: 0 };
+        ControllerSpec {
+            channels: 1,
+            mapping: "ours".into(),
+            read_queue_entries: 8,
+            write_queue_entries: 8,
+            ingress_reads: 8,
+            ingress_writes: 8,
+            drain_high_entries: 6,
+            drain_low_entries: 2,
+            drain_idle_entries: 1,
+            drain_min_writes: 3,
+            row_hit_cap: 4,
+            page: PagePolicy::Open,
+            page_timeout_ns: ns,
+            scheduler: MemoryScheduler::Frfcfs,
+            blacklist_streak: 4,
+            blacklist_clear_cycles: 10_000,
+            service_quantum_cycles: 10_000_000,
+            service_history_permille: 875,
+            starvation_cycles: 100_000,
+            front_ns: ns,
+            back_ns: ns,
+            forward_ns: ns,
+        }
     }
 
     /// What is wrong with the values together, and with the machine's sizes of lines and rows in bytes: the

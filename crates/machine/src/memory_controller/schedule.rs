@@ -1,4 +1,4 @@
-//! What a memory controller does at an edge of its clock: a row is opened, a request transfers, by FR-FCFS.
+//! What a memory controller does at an edge of its clock: a row is opened, a request transfers.
 //!
 //! ```text
 //!   edge ─ open rows written back ─ direction (arbiter) ─ choice of row and column ─ transfer ─ next edge
@@ -11,7 +11,7 @@ use crate::request_queue::{At, Choice, NO_BANKS};
 use durawarp_engine::{Ctx, Time};
 use durawarp_kernel::memory::Medium;
 
-use super::channel::Channel;
+use super::channel::{Channel, source_of};
 
 /// What an edge came to.
 #[derive(Debug)]
@@ -34,6 +34,9 @@ impl Channel {
         let rows = self.look_after_held(cx);
         if rows < Time::MAX {
             cx.wake_at(self.clock.edge_at_or_after(rows));
+        }
+        if let Some(ranking) = &mut self.ranking {
+            ranking.look(&mut self.reads.queue, now);
         }
         let (reads, writes) = (self.reads.queue.len(), self.writes.len());
         let mut direction = self.arbiter.direction(&self.spec, reads, writes);
@@ -108,6 +111,11 @@ impl Channel {
             self.counters.activates += 1;
             self.wear.opened(place.medium);
         }
+        if let (Direction::Read, Some(ranking)) = (direction, &mut self.ranking) {
+            let media = &self.media;
+            let done = if command.opens { media.bank_ready(place, direction, now) } else { media.row_ready(place) };
+            ranking.serve(self.reads.queue.source(at), done.saturating_sub(now));
+        }
         self.bank_changed(at.bank);
     }
 
@@ -146,10 +154,10 @@ impl Channel {
         }
     }
 
-    /// FR-FCFS over the requests of one direction.
+    /// The scheduler's choice among the requests of one direction.
     fn choose(&mut self, direction: Direction, now: Time) -> Choice {
-        let (arbiter, spec) = (&self.arbiter, &self.spec);
-        let capped = |bank: BankId| arbiter.is_capped(spec, bank);
+        let arbiter = &self.arbiter;
+        let capped = |bank: BankId| arbiter.is_capped(bank);
         match direction {
             Direction::Read => self.reads.queue.choose(&self.media, capped, &NO_BANKS, now),
             Direction::Write => {
@@ -183,10 +191,15 @@ impl Channel {
         let passes =
             !self.media.has_buffer(self.media.place_in(at.bank).medium) && self.reads.queue.passes_an_older(at);
         self.count_column(Direction::Read, at.bank, passes);
+        let source = self.reads.queue.source(at);
         let (row, _, read) = self.reads.queue.remove(at);
         let place = DeviceRow { row, ..self.media.place_in(at.bank) };
         let bytes = read.sectors.count_ones() * SECTOR_BYTES;
         let transfer = self.media.column(place, Direction::Read, bytes, now);
+        if let Some(ranking) = &mut self.ranking {
+            ranking.served(&mut self.reads.queue, source);
+            ranking.serve(source, transfer.data_end - now);
+        }
         self.pages.used(at.bank, now);
         if self.pages.closes_behind(&self.reads.queue, place) {
             self.close_behind(place, Direction::Read, &transfer, cx);
@@ -203,7 +216,7 @@ impl Channel {
     pub(super) fn refill_reads(&mut self) {
         if let Some(next) = self.reads.pop_waiting() {
             let row = self.row_of(next.line);
-            self.reads.queue.push(row, next.line, next);
+            self.reads.queue.push(row, next.line, source_of(&next), next);
         }
     }
 

@@ -62,7 +62,7 @@ impl UndoLog {
                 self.begin(true);
             } else if channel.reads.has_room() {
                 let tag = self.begin(false);
-                channel.push_read(MemoryRead { line, tag, slice: NOBODY, sectors, room: Box::default() });
+                channel.push_read(MemoryRead { line, tag, slice: NOBODY, sectors, from: None, room: Box::default() });
             } else {
                 return;
             }

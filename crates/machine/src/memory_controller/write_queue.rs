@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 use crate::media::{DeviceRow, Direction};
 use crate::msg::{MemoryAccepted, MemoryWrite, Msg, copy_masked};
 use crate::ports::Ports;
-use crate::request_queue::{At, RequestQueue};
+use crate::request_queue::{At, NO_SOURCE, QueueOrder, RequestQueue};
 use durawarp_checkpoint::state;
 use durawarp_engine::{Ctx, Time};
 use durawarp_kernel::memory::Medium;
@@ -46,9 +46,9 @@ state!(WriteQueue { parts: queue, held; saved: waiting, changed_at; kept: capaci
 
 impl WriteQueue {
     /// An empty queue over `banks` banks.
-    pub(super) fn new(capacity: u32, banks: usize) -> Self {
+    pub(super) fn new(capacity: u32, order: QueueOrder, banks: usize) -> Self {
         WriteQueue {
-            queue: RequestQueue::new(Direction::Write, banks),
+            queue: RequestQueue::new(Direction::Write, order, banks),
             waiting: VecDeque::new(),
             capacity: capacity as usize,
             changed_at: 0,
@@ -115,7 +115,7 @@ impl WriteQueue {
         notes: &mut Notes,
     ) {
         self.count_occupancy(now, counters);
-        self.queue.push(row, line, PendingWrite { mask, ..Default::default() });
+        self.queue.push(row, line, NO_SOURCE, PendingWrite { mask, ..Default::default() });
         notes.occupancy(now, self.len());
     }
 

@@ -224,6 +224,15 @@ mod tests {
     }
 
     #[test]
+    fn the_scheduler_of_memory_is_the_one_of_the_number() {
+        for (number, name) in [(0, "fcfs"), (1, "frfcfs")] {
+            let made = of(&format!("-gpgpu_n_clusters 20\n-gpgpu_dram_scheduler {number}\n"));
+            let line = format!("scheduler = {{ value = \"{name}\"");
+            assert!(made.toml.lines().any(|own| own.starts_with(&line)), "{number}: {}", made.toml);
+        }
+    }
+
+    #[test]
     fn the_manual_shows_the_table_as_it_is() {
         let manual = include_str!("../../../../docs/coming-from-gpgpu-sim.md");
         let row = |known: &known::KnownOption| {

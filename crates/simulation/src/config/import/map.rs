@@ -322,6 +322,12 @@ fn memory(options: &Options<'_>, [core_mhz, memory_mhz]: [f64; 2], keys: &mut Ke
         keys.put("controller.read_queue_entries", entries, queue, note);
         keys.put("controller.row_hit_cap", entries, queue, ": no cap but the queue");
     }
+    let scheduler = "gpgpu_dram_scheduler";
+    if let Some(which) = options.number(scheduler) {
+        // GPGPU-Sim's FIFO gives each bank its requests in order; the banks go on by themselves.
+        let (policy, note) = if which == 0.0 { ("fcfs", ": in order over all banks here") } else { ("frfcfs", "") };
+        keys.word("controller.scheduler", format!("{policy:?}"), scheduler, note);
+    }
     // A burst moves the chips' bytes as often in a command cycle as data are clocked faster.
     let [width, chips, ratio] = ["gpgpu_dram_buswidth", "gpgpu_n_mem_per_ctrlr", "dram_data_command_freq_ratio"];
     if let [Some(bytes), Some(count), Some(times)] = [width, chips, ratio].map(|option| options.number(option)) {
