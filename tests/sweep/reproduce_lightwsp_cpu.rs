@@ -147,15 +147,14 @@ fn found(figure: &str, program: &str, set: &[&str], scheme_set: &[&str]) -> Find
 
 #[test]
 fn slower_acks_never_raise_the_efficiency() {
-    for program in ["is", "reserve", "lattice"] {
+    for program in ["is", "viterbi"] {
         let of = |ack: &str| {
             let finding = found("fig8", program, &[], &[&format!("light_wsp.ack_latency_ns={ack}")]);
             let row = &finding.tables[0].rows[0];
             (number(&row[1]), number(&row[2]), 1.0 - number(&row[1]) / number(&row[2]))
         };
         let rows = ["2.5", "20", "80"].map(of);
-        assert!(rows.is_sorted_by(|fast, slow| slow.2 <= fast.2), "{program}: {rows:?}");
-        assert!(program == "lattice" || rows[2].2 < rows[0].2, "{program} waits for ACKs: {rows:?}");
+        assert!(rows.is_sorted_by(|fast, slow| slow.2 < fast.2), "{program} waits for ACKs: {rows:?}");
     }
 }
 

@@ -45,8 +45,8 @@ use super::tidy::{Tidy, full};
 pub struct GroupedBars {
     /// Size and words.
     pub sheet: Sheet,
-    /// The axis of what is drawn: of relative values where there is a baseline. The high end of a linear one's
-    /// range acts as a cut-off.
+    /// The axis of what is drawn: of relative values where there is a baseline. The high end of a linear
+    /// one's range acts as a cut-off.
     pub axis: Axis,
     /// Groups, such as kernels.
     pub groups: Vec<String>,

@@ -176,7 +176,7 @@ spec! {
         row_buffer_durable: bool,
         /// Writes that the devices of a channel take, in every mode; as much as the bus carries is no bound.
         write_bandwidth_mb_s: u32 where 1..=10000000,
-        /// What a write takes of `write_bandwidth_mb_s`: bytes (those that it writes), sector_32 (the sectors of
+        /// What a write takes of `write_bandwidth_mb_s`: bytes (its own), sector_32 (the sectors of
         /// 32 B that it touches), line_256 (a line of Optane's cells: no buffer joins writes to one).
         write_charge: WriteCharge,
         /// Writes that a cell takes before it fails; 0 where there is no such bound. Nothing fails in a run:

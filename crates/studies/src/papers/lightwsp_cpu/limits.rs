@@ -126,6 +126,7 @@ fn claims(request: &Request, bounds: &[NamedBound], own: ProtocolNumbers) -> Vec
     let acks = bounds.iter().filter(|of| matches!(of.bound, RateBound::SerialAcks { .. }));
     let many = BusyCores { count: f64::from(runs::THREADS[runs::THREADS.len() - 1]), ..own.cores };
     let mut all = Vec::new();
+    // Each latency of an ACK, with the cores of Figure 7 and the most of section V-F5.
     for NamedBound { numbers, bound, .. } in acks {
         let read_as = format!("serial, {numbers}");
         all.push(Claim {
@@ -145,6 +146,7 @@ fn claims(request: &Request, bounds: &[NamedBound], own: ProtocolNumbers) -> Vec
             cores: many,
         });
     }
+    // Figure 17's machine with Optane, by what a store may be charged.
     if let Some(pmem) = ProtocolNumbers::with(request, CXL_PMEM, &[]) {
         let charged = numbers::CHARGES.iter().filter_map(|(bytes, words)| Some((pmem.writes(*bytes)?, words)));
         all.extend(charged.map(|(bound, words)| Claim {
@@ -156,6 +158,7 @@ fn claims(request: &Request, bounds: &[NamedBound], own: ProtocolNumbers) -> Vec
             cores: pmem.cores,
         }));
     }
+    // "On-chip network" does not say whose path it is.
     for (read_as, bound) in [("of each core", own.path_of_core()), ("of all cores together", own.path_shared())] {
         all.push(Claim {
             sentence: "Table I: persist path, 4 GB/s bandwidth on-chip network",
