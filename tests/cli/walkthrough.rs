@@ -14,10 +14,11 @@ use crate::docs::{PAGES, Page, page, placeholder};
 use crate::imports::TITAN_X;
 
 /// Commands that end with another exit code than 0: how they begin, the code, and why.
-const ENDS: [(&str, i32, &str); 8] = [
+const ENDS: [(&str, i32, &str); 9] = [
     ("crash atax --scheme store+clwb --flag-barrier paper", 3, "the paper's program lacks a barrier"),
     ("crash histogram --scheme light-wsp --set light_wsp.id_draw=paper", 3, "the published draw of numbers"),
     ("crash litmus/cpu/migrated_line", 3, "`snoop = feb` reads an old value, as published"),
+    ("crash litmus/cpu/seen_flag", 3, "the paper's boundaries leave loads that acquire out"),
     ("config diff", 1, "they differ"),
     ("diff one.json other.json", 1, "they differ"),
     ("bisect gemm --save", 0, "nothing is compared"),

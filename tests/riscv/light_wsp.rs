@@ -139,14 +139,45 @@ fn regions_persist_in_the_time_of_formula_1_and_harts_wait_for_room_alone() {
     // The sequencer's answer; an entry of 8 B at 4 GB/s; the path and its acknowledgement; a store a cycle.
     let (id, entry, path, cycle) = (40.0, 2.0, 40.0, 0.5);
     let twenty = |ns: f64| (20.0 * ns) as u64;
-    // Eight stores, the program counter and the boundary wait for the region's ID; the end is eight cycles on.
-    assert_eq!(twenty_regions("--early", "64"), [twenty(id + 10.0 * entry + path - 8.0 * cycle), 0]);
-    // All stores have come when the region ends: what is left are the program counter and the boundary.
-    assert_eq!(twenty_regions("--late", "64"), [twenty(2.0 * entry + path), 0]);
+    // Eight stores and the program counter's, which is the boundary, wait for the region's ID; the end is eight
+    // cycles on.
+    assert_eq!(twenty_regions("--early", "64"), [twenty(id + 9.0 * entry + path - 8.0 * cycle), 0]);
+    // All stores have come when the region ends: what is left is the boundary.
+    assert_eq!(twenty_regions("--late", "64"), [twenty(entry + path), 0]);
     // 25 entries and a buffer of 16: the first is acknowledged, then one after the other.
     let first = id + entry + path - 16.0 * cycle;
     let waited = first + 8.0 * (entry - cycle);
-    assert_eq!(twenty_regions("--burst", "16"), [twenty(2.0 * entry + path), twenty(waited)]);
+    assert_eq!(twenty_regions("--burst", "16"), [twenty(entry + path), twenty(waited)]);
+}
+
+/// Regions of `waiting`, of which one thread works and the others wait for it.
+fn waiting(threads: &str, way: &[&str], set: &[(&str, &str)]) -> [u64; 2] {
+    let program = concat!(env!("CARGO_MANIFEST_DIR"), "/workloads/riscv/waiting.elf");
+    let args = [&["--threads", threads], way].concat();
+    let recipe = Experiment::of(program).machine("lightwsp-cpu").scheme("light-wsp").args(args);
+    let recipe = set.iter().fold(recipe, |recipe, &(key, value)| recipe.set(key, value));
+    let Ok(AnyExperiment::Cpu(experiment)) = recipe.build_any() else { panic!("an executable") };
+    let outcome = run_cpu(&experiment, &Conduct::default()).outcome;
+    assert_eq!(outcome.process.as_ref().and_then(|process| process.exit_code), Some(0), "{:?}", outcome.end);
+    let [regions, drawn] = [outcome.total("core", "regions"), outcome.scheme_counters["regions"]];
+    // In a system of two cores and more, stores of the program, checkpoints and program counters are all that
+    // is on the path.
+    assert!(drawn >= regions, "{drawn} IDs of {regions} regions");
+    [regions, outcome.total("core", "inserted")]
+}
+
+#[test]
+fn threads_that_wait_have_no_regions_and_no_latency_changes_how_many_there_are() {
+    let [alone, _] = waiting("1", &[], &[]);
+    for way in [&[][..], &["--plain"]] {
+        let [regions, inserted] = waiting("8", way, &[]);
+        // Seven threads are started and end.
+        assert!(regions < alone + 7 * 20, "{way:?}: {regions} regions, {alone} of one thread");
+        for (key, ns) in [("ack_latency_ns", "2.5"), ("ack_latency_ns", "200"), ("path_latency_ns", "100")] {
+            let others = waiting("8", way, &[(&format!("light_wsp.{key}"), ns)]);
+            assert_eq!(others, [regions, inserted], "{way:?}, {key} of {ns}");
+        }
+    }
 }
 
 /// What a machine does wrong.

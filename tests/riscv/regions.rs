@@ -6,7 +6,7 @@ use std::sync::Arc;
 use durawarp::riscv::elf::{self, Function};
 use durawarp::riscv::functional::{self, End, Options, Outcome, RegionRun, RegionRunCounts};
 use durawarp::riscv::process::{Process, Start};
-use durawarp::riscv::regions::{BoundaryReason, RegionError, RegionOptions, RegionTable, form};
+use durawarp::riscv::regions::{BoundaryReason, RegionError, RegionOptions, RegionTable, SyncPlacement, form};
 
 use durawarp::workload::{Choice, CpuProgram, Ran, Workload};
 
@@ -78,19 +78,67 @@ fn atomics_have_boundaries_on_both_sides_and_a_reservation_none_inside() {
 }
 
 #[test]
-fn the_boundary_of_an_atomic_load_is_before_the_load_and_that_of_a_store_behind_it() {
-    use BoundaryReason::{AfterOrder, Entry, Order};
+fn loads_that_acquire_have_boundaries_before_them_and_fences_where_the_reading_says() {
+    use BoundaryReason::{AfterOrder, Entry, Order, Waiting};
+    use SyncPlacement::{Acquires, Fences, X86};
     let fence = |before: u32, after: u32| (before << 4 | after) << 20 | opcode::FENCE;
     let load = i_type(opcode::LOAD, 2, 10, 12, 0);
-    // nop; lw a0, (a2); fence r, rw; nop; nop; fence rw, w; sd x0, (a2); nop; ebreak
-    let code = [NOP, load, fence(2, 3), NOP, NOP, fence(3, 1), store(), NOP, EBREAK];
-    let expected =
-        [(0, Entry, 1), (1, Order, 1), (3, AfterOrder, 1), (5, Order, 1), (6, AfterOrder, 1), (7, AfterOrder, 1)];
-    assert_eq!(boundaries(&code, &RegionOptions::default()), expected);
-    // A fence of loads alone, whose load is elsewhere, has none before it; any other has.
-    let code = [NOP, NOP, fence(2, 3), NOP, fence(3, 3), EBREAK];
-    let expected = [(0, Entry, 1), (3, AfterOrder, 1), (4, Order, 1), (5, AfterOrder, 1)];
-    assert_eq!(boundaries(&code, &RegionOptions::default()), expected);
+    let placed = |code: &[u32], sync| boundaries(code, &RegionOptions { sync, ..RegionOptions::default() });
+    // nop; lw a0, (a2); fence r, rw; nop; pause; fence rw, w; sd x0, (a2); nop; ebreak
+    let pause = 0x0100_000f;
+    let code = [NOP, load, fence(2, 3), NOP, pause, fence(3, 1), store(), NOP, EBREAK];
+    let entry = (0, Entry, 1);
+    assert_eq!(placed(&code, Acquires), [entry, (1, Order, 1), (4, Waiting, 1)]);
+    assert_eq!(placed(&code, X86), [entry], "loads and stores of x86 are plain");
+    let behind = |at| (at, AfterOrder, 1);
+    let around = [entry, (1, Order, 1), behind(3), (4, Waiting, 1), (5, Order, 1), behind(6), behind(7)];
+    assert_eq!(placed(&code, Fences), around);
+    // gcc 12 makes a full fence of it.
+    let code = [NOP, load, fence(3, 3), NOP, EBREAK];
+    assert_eq!(placed(&code, Acquires), [entry, (1, Order, 1), behind(3)]);
+    assert_eq!(placed(&code, X86), [entry]);
+    // Behind a loop that waits the load is elsewhere: 1: lw a0, (a2); beq a0, x0, 1b; fence r, rw; fence rw, rw;
+    // fence.tso; ebreak
+    let code = [NOP, load, b_type(0, 10, 0, -4), fence(2, 3), NOP, fence(3, 3), NOP, 0x8330_000f, EBREAK];
+    assert_eq!(placed(&code, Acquires), [entry, (1, Order, 1), (5, Order, 1), behind(6)]);
+    assert_eq!(placed(&code, X86), [entry, (5, Order, 1), behind(6)]);
+    assert_eq!(placed(&code, Fences), [entry, behind(4), (5, Order, 1), behind(6), (7, Order, 1), behind(8)]);
+}
+
+/// Boundaries that are executed of these words, and the most stores of a region.
+fn executed(code: &[u32], options: &RegionOptions) -> (u64, u32) {
+    let process = words(code);
+    let mut run = RegionRun::new(&process, process.memory(), &formed(&process, options), &Options::default());
+    assert!(matches!(run.advance(100_000), Some(End::Exited(0))), "it exits");
+    (run.counts().regions(), run.counts().most_stores)
+}
+
+/// li a0, 0; li a7, 93; ecall: the program ends.
+fn exit() -> [u32; 3] {
+    [i_type(opcode::IMMEDIATE, 0, 10, 0, 0), i_type(opcode::IMMEDIATE, 0, 17, 0, 93), 0x73]
+}
+
+#[test]
+fn a_boundary_without_a_store_before_it_is_left_out_and_its_registers_come_with_the_next() {
+    // pm.region; stores or none; pm.region; ...: beside calls only what was stored behind ends a region.
+    let (end, push) = (0x0000_200b, s_type(opcode::STORE, 3, 2, 0, -8));
+    let ends = |stores: usize| {
+        let code = [&[end, end][..], &vec![push; stores], &[end, end, end], &exit()].concat();
+        executed(&code, &RegionOptions::default()).0
+    };
+    // Before the call, and where something was stored.
+    assert_eq!([ends(0), ends(1), ends(2)], [1, 2, 2]);
+    // Six registers are written and live before a boundary that is left out; five stores follow, and all
+    // registers are read then. A threshold of 8 has no room for both, and one of 16 has.
+    let of = |threshold_stores| {
+        let written: Vec<u32> = (20..26).map(|rd| i_type(opcode::IMMEDIATE, 0, rd, 12, rd as i32)).collect();
+        let read: Vec<u32> = (20..26).map(|rs| r_type(opcode::REGISTER, 0, 0, 20, 20, rs)).collect();
+        let code = [&written[..], &[end], &[push; 5], &read, &[push], &exit()].concat();
+        executed(&code, &RegionOptions { threshold_stores, ..RegionOptions::default() })
+    };
+    let ((few, most), (more, most_of_few)) = (of(16), of(8));
+    assert!(most <= 16 && most_of_few <= 8, "{most} and {most_of_few} stores");
+    assert!(more > few, "{more} and {few} regions");
 }
 
 #[test]
@@ -159,6 +207,8 @@ fn ways() -> Vec<RegionOptions> {
         RegionOptions { unroll_factor: 1, ..all },
         RegionOptions { threshold_stores: 6, ..all },
         RegionOptions { after_sync: false, threshold_stores: 16, unroll_factor: 8, ..all },
+        RegionOptions { sync: SyncPlacement::Fences, ..all },
+        RegionOptions { sync: SyncPlacement::X86, threshold_stores: 5, ..all },
     ]
 }
 

@@ -8,7 +8,7 @@ use durawarp::kernel::functional::Limits;
 use durawarp::kernel::memory::{FlatMemory, Medium};
 use durawarp::kernel::regions::RegionOptions;
 use durawarp::outcome::End;
-use durawarp::persist::vocab::{CommitRule, RegionRule};
+use durawarp::persist::vocab::{BoundaryAt, CommitRule, RegionRule};
 use durawarp::persist::{HandlerPlace, HostHandler, Scheme, SmHandler};
 use durawarp::run::{Conduct, Experiment, run};
 use durawarp::schemes::baseline::BASE;
@@ -50,6 +50,7 @@ const RULE: RegionRule = RegionRule {
     prune: true,
     uniform_once: false,
     after_sync: true,
+    boundary_at: BoundaryAt::Acquires,
 };
 
 fn resolved(name: &str, persistent: bool) -> Resolved {

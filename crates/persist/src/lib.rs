@@ -54,6 +54,6 @@ pub use part::Part;
 pub use promises::{Fences, Promises, Survives};
 pub use storage::StorageCost;
 pub use vocab::{
-    Boundary, CommitRule, Domain, FenceKind, FenceRule, IssueOrder, NonTemporalOrder, PersistScope, RegionEnd,
-    RegionRule, RegionStep, Route, StoreClass, StoreRule, WriteBackClass, WriteBackRule,
+    Boundary, BoundaryAt, CommitRule, Domain, FenceKind, FenceRule, IssueOrder, NonTemporalOrder, PersistScope,
+    RegionEnd, RegionRule, RegionStep, Route, StoreClass, StoreRule, WriteBackClass, WriteBackRule,
 };

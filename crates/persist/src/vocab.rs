@@ -5,6 +5,7 @@
 //! drained by the power supply's reserve; eADR: the caches too); paths and transactions as in AGPM section
 //! II; `p_barrier` of Gope et al. (scoped persist barriers).
 
+use durawarp_base::choice;
 use durawarp_base::spec::{Kind, Parameter};
 use durawarp_checkpoint::value;
 use serde::{Deserialize, Serialize};
@@ -266,6 +267,18 @@ pub enum CommitRule {
     Speculative,
 }
 
+choice! {
+    /// Where threads of CPU cores that synchronise end regions, beside atomics.
+    pub enum BoundaryAt {
+        /// At fences that order stores before loads, which alone are instructions on x86. The paper's.
+        X86 = "x86",
+        /// At these, before loads that acquire, and at `pause`. Ours.
+        Acquires = "acquires",
+        /// At every fence, before and behind, behind stores that release, and at `pause`. Ours.
+        Fences = "fences",
+    }
+}
+
 /// How a scheme of recoverable regions has kernels formed, and commits regions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RegionRule {
@@ -283,6 +296,8 @@ pub struct RegionRule {
     pub uniform_once: bool,
     /// Boundaries behind what synchronises too, not only before.
     pub after_sync: bool,
+    /// On CPU cores: which fences and loads have boundaries.
+    pub boundary_at: BoundaryAt,
     /// Warps of a CTA have regions together.
     pub of_ctas: bool,
     /// When a controller goes on to the next region.

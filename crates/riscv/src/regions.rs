@@ -21,13 +21,16 @@
 //! |---|---|
 //! | functions begin and return (before), calls | the paper's rule |
 //! | loops with stores | a region holds at most the threshold |
-//! | fences, atomics (before) | the paper's rule; of a fence behind a load, before the load: an atomic load in C |
+//! | fences, atomics (before) | the paper's rule; which fences, [`SyncPlacement`] says |
+//! | loads that acquire (before) | what a region has seen must not commit before the region that stored it |
 //! | fences, atomics (behind) | the next region draws its ID once they are done ([`RegionOptions::after_sync`]) |
 //! | system calls (before and behind) | what the system does is a region of its own |
 //! | `pm.region`, `pause` | the program asks for it; the hart is about to wait |
 //! | too many stores in a row | a region holds at most the threshold |
 //! | indirect jumps that are no returns | as one is executed, unless its target has a boundary |
 //! | before each instruction of unknown code | nothing is known of it |
+//!
+//! A boundary that a hart comes to without a store since its last one is left out: see `path.rs`.
 //!
 //! Before `lr` and behind `sc` there are boundaries; between them only where the threshold is too small for
 //! what is there. An `sc` that recovery begins with fails.
@@ -36,7 +39,7 @@
 //! arithmetic writes it. In others nobody can tell what they are, and no slot is kept up for them.
 //!
 //! Registers that recovery can compute are not stored (`values.rs`); what is live is in `liveness.rs`, how
-//! stores are counted in `bounds.rs`, merging and unrolling in `place.rs`.
+//! stores are counted in `bounds.rs`, merging and unrolling in `place.rs`; `path.rs` follows a hart.
 //!
 //! Invariants: the stores of a region, checkpoints and pc included, never exceed the threshold; those that
 //! the system makes for a hart are not counted. Not modelled: the paper's unrolling of loops whose number of
@@ -45,6 +48,7 @@
 mod bounds;
 mod graph;
 mod liveness;
+mod path;
 mod place;
 mod places;
 mod table;
@@ -52,9 +56,10 @@ mod terms;
 mod units;
 mod values;
 
+pub use path::RegionPath;
 pub use table::{Boundary, FunctionRegions, RegionTable, Restore, check, form};
 pub use terms::{
     ALL, BoundaryReason, COMPLETE, PC_SLOT, RegionError, RegionOptions, RegisterSet, SLOTS_BYTES, STATUS, STEP_SLOT,
-    THRESHOLD_MIN, UNROLL_MAX, stores, synchronises, written,
+    SyncPlacement, THRESHOLD_MIN, UNROLL_MAX, stores, written,
 };
 pub use values::Recipe;

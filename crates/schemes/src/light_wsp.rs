@@ -9,7 +9,8 @@
 //! A kernel runs formed into regions ([`durawarp_persist::RegionRule`]). A store's copy is tagged with its
 //! region's ID; the region's end is broadcast to all controllers behind its stores. A controller has the
 //! stores of the oldest region written once it knows that all have that region's boundary, and goes on to the
-//! next region once all have written theirs (or, `commit = "pipelined"`, once it has).
+//! next region once all have written theirs (or, `commit = "pipelined"`, once it has; with `"sequencer"` one
+//! controller says for all which regions may be written).
 //!
 //! Source: Zhou, Zeng, Jung, "LightWSP: Whole-System Persistence on the Cheap", sections III and IV, Table I.
 //! Readings: the owner of a region is a warp, or a CTA whose warps share it (L14); IDs are drawn from one
@@ -25,8 +26,9 @@
 //! (L4; `wait`: it is repeated once that is written, where that comes without it). What is evicted dirty is
 //! dropped. On CPU cores a hart stands for a warp; its regions are formed over decoded code
 //! (`riscv/regions`), copies are made as stores leave the store buffer, and an atomic is performed in the
-//! event in which its region draws an ID, so that it needs no leave; when the process ends, harts that run
-//! end their regions where they stand, as an interrupt of the paper's system would (a reading: V-A).
+//! event in which its region draws an ID, so that it needs no leave; a region's boundary is the store of its
+//! program counter, which is broadcast; when the process ends, harts that run end the regions in which they
+//! have stored where they stand, as an interrupt of the paper's system would (a reading: V-A).
 //! Invariants: no wait of a warp is for a younger region than its own. Not modelled: the power failure
 //! itself, which the oracle does from journals; bandwidth of ACKs; time to search buffers.
 
@@ -146,10 +148,11 @@ impl Scheme for LightWsp {
             prune: spec.prune,
             uniform_once: spec.checkpoints == Checkpoints::UniformOnce,
             after_sync: spec.id_draw == IdDraw::AtSyncCompletion,
+            boundary_at: spec.boundary_at,
             of_ctas: spec.owner == RegionOwner::Cta,
             commit: match spec.commit {
                 Commit::Acked => CommitRule::Acked,
-                Commit::Pipelined => CommitRule::Pipelined,
+                Commit::Pipelined | Commit::Sequencer => CommitRule::Pipelined,
             },
         })
     }

@@ -165,21 +165,27 @@ pub(super) fn write(hart: &mut Hart, cycle: u64, m: &mut Moment<'_, '_>) -> bool
     true
 }
 
-/// The thread ends with its region.
+/// The thread ends with its region, if there is one.
 fn end_region(hart: &Hart, pc: u64, cycle: u64, m: &mut Moment<'_, '_>) {
     if m.host.policy.front_end {
-        m.record.counters.regions += 1;
+        m.record.counters.regions += u64::from(has_stored(hart));
         commit::end_region(hart, pc, cycle, true, m);
     }
 }
 
+/// The program has stored in the region that is under way.
+fn has_stored(hart: &Hart) -> bool {
+    hart.regions.as_ref().is_some_and(|regions| regions.have_stored())
+}
+
 /// The process has ended, and this is the hart's state. Its region ends here as at an interrupt, with all
-/// registers in their slots, so that the regions of others which come after it persist. What a call is
-/// storing it stores first.
+/// registers in their slots, so that the regions of others which come after it persist. One in which nothing
+/// was stored is none. What a call is storing it stores first.
 pub(super) fn stopped(hart: &mut Hart, state: &HartState, cycle: u64, m: &mut Moment<'_, '_>) {
     match &mut hart.thread {
         Thread::Running if m.host.policy.front_end => {
-            let left = slots(state, m.program.first_hart + u32::from(hart.index), m).into();
+            let id = m.program.first_hart + u32::from(hart.index);
+            let left = if has_stored(hart) { slots(state, id, m).into() } else { VecDeque::new() };
             hart.thread = Thread::Writing(Box::new(Writing { left, then: Then::Exit(0), over: false }), None);
         }
         Thread::Writing(writing, _) if m.host.policy.front_end => writing.over = true,

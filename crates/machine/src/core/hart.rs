@@ -220,7 +220,7 @@ impl Hart {
         self.fault = self.fault.filter(|&(number, _)| number < first);
         self.front = FrontEnd { leaves: self.front.leaves, ..FrontEnd::at(pc, resume_at) };
         if let Some(regions) = &mut self.regions {
-            regions.squash(&self.window, first, pc);
+            regions.squash(&self.window, first);
         }
     }
 

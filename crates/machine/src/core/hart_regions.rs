@@ -1,6 +1,6 @@
 //! The recoverable regions of a hart: which boundary is executed next, and what it stores.
 //!
-//! What that depends on (registers written since they were stored, boundaries passed) is known twice: as of
+//! What that depends on ([`RegionPath`]) is known twice: as of
 //! dispatch, which may be on a wrong path, and as of retirement. Behind a squash the first is made of the
 //! second and of what the window has left, as registers are.
 //!
@@ -12,56 +12,9 @@ use std::sync::Arc;
 use durawarp_checkpoint::{state, value};
 use durawarp_riscv::code::CodeTable;
 use durawarp_riscv::instruction::Inst;
-use durawarp_riscv::regions::{Boundary, COMPLETE, RegionTable, RegisterSet};
+use durawarp_riscv::regions::{RegionPath, RegionTable, RegisterSet};
 
 use super::window::{Retires, RobEntry, Window};
-
-/// No boundary was executed just now.
-const NOWHERE: u64 = u64::MAX;
-
-/// What regions of a hart depend on, before an instruction.
-#[derive(Debug, Clone, Copy)]
-struct RegionState {
-    /// Registers that were written since they were stored.
-    dirty: RegisterSet,
-    /// Boundaries that were passed since the last one that was executed.
-    passed: u8,
-    /// The instruction before which a boundary was executed, if that is the next one.
-    ended_at: u64,
-    /// The last instruction may have gone anywhere.
-    anywhere: bool,
-}
-
-value!(record RegionState { dirty, passed, ended_at, anywhere });
-
-impl RegionState {
-    const BEGIN: RegionState = RegionState { dirty: 0, passed: 0, ended_at: NOWHERE, anywhere: false };
-
-    /// The boundary that is before an instruction, and the value of its slot of the program counter.
-    fn boundary(&self, pc: u64, table: &RegionTable) -> Option<(Boundary, u64)> {
-        let found = table.at(pc).copied();
-        if self.anywhere && found.is_none_or(|boundary| boundary.every > 1) {
-            return Some((Boundary::at_a_jump(), pc | COMPLETE));
-        }
-        found.map(|boundary| (boundary, pc))
-    }
-
-    /// A boundary was executed before an instruction.
-    fn end(&mut self, pc: u64, table: &RegionTable) {
-        let left = self.boundary(pc, table).map_or(0, |(boundary, _)| boundary.computed);
-        *self = RegionState { dirty: self.dirty & left, ended_at: pc, ..RegionState::BEGIN };
-    }
-
-    /// An instruction of the program.
-    fn step(&mut self, pc: u64, inst: &Inst, table: &RegionTable) {
-        if self.ended_at != pc && table.at(pc).is_some() {
-            self.passed += 1;
-        }
-        self.ended_at = NOWHERE;
-        self.dirty |= table.written(inst);
-        self.anywhere = table.jumps_anywhere(pc);
-    }
-}
 
 /// Where dispatch stands in what is inserted before the instruction at its head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,8 +34,8 @@ value!(choice Insertion { Unknown, Left(registers, value), Done });
 pub(super) struct HartRegions {
     table: Arc<RegionTable>,
     code: Arc<CodeTable>,
-    front: RegionState,
-    retired: RegionState,
+    front: RegionPath,
+    retired: RegionPath,
     pub(super) insertion: Insertion,
     /// Its thread has not begun to dispatch.
     pub(super) begins: bool,
@@ -93,13 +46,13 @@ state!(HartRegions { saved: front, retired, insertion, begins; kept: table, code
 impl HartRegions {
     /// Of a hart without a thread.
     pub(super) fn new(table: Arc<RegionTable>, code: Arc<CodeTable>) -> HartRegions {
-        let begin = RegionState::BEGIN;
+        let begin = RegionPath::BEGIN;
         HartRegions { table, code, front: begin, retired: begin, insertion: Insertion::Unknown, begins: true }
     }
 
     /// A thread begins: its slots are complete.
     pub(super) fn begin(&mut self) {
-        (self.front, self.retired) = (RegionState::BEGIN, RegionState::BEGIN);
+        (self.front, self.retired) = (RegionPath::BEGIN, RegionPath::BEGIN);
         self.insertion = Insertion::Unknown;
         self.begins = true;
     }
@@ -108,20 +61,23 @@ impl HartRegions {
     #[inline]
     pub(super) fn are_inserted(&mut self, pc: u64) -> bool {
         if self.insertion == Insertion::Unknown {
-            self.insertion = match self.front.boundary(pc, &self.table) {
-                Some((boundary, value)) if self.front.passed + 1 >= boundary.every => {
-                    Insertion::Left(self.front.dirty & boundary.stored, value)
-                }
-                _ => Insertion::Done,
-            };
+            let found = self.front.boundary(pc, self.code.at(pc), &self.table);
+            self.insertion = found.map_or(Insertion::Done, |(boundary, value)| {
+                Insertion::Left(self.front.dirty() & boundary.stored, value)
+            });
         }
         self.insertion == Insertion::Done
     }
 
     /// The program counter's store is dispatched: the region ends.
     pub(super) fn ended(&mut self, pc: u64) {
-        self.front.end(pc, &self.table);
+        end(&mut self.front, pc, &self.table, &self.code);
         self.insertion = Insertion::Done;
+    }
+
+    /// The program has stored in the region that is under way.
+    pub(super) fn have_stored(&self) -> bool {
+        self.retired.has_stored()
     }
 
     /// An instruction was dispatched.
@@ -143,22 +99,29 @@ impl HartRegions {
         step(&mut self.retired, entry, &self.table, &self.code);
     }
 
-    /// What was dispatched from `first` on is forgotten; dispatch goes on at `pc`.
-    pub(super) fn squash(&mut self, window: &Window, first: u64, pc: u64) {
+    /// What was dispatched from `first` on is forgotten. A load that is executed again has its boundary
+    /// before it still.
+    pub(super) fn squash(&mut self, window: &Window, first: u64) {
         self.front = self.retired;
         for entry in window.before(first) {
             step(&mut self.front, entry, &self.table, &self.code);
         }
-        // A load that is executed again has its boundary before it still.
-        let done = self.front.ended_at == pc;
-        self.insertion = if done { Insertion::Done } else { Insertion::Unknown };
+        self.insertion = Insertion::Unknown;
     }
 }
 
-fn step(state: &mut RegionState, entry: &RobEntry, table: &RegionTable, code: &CodeTable) {
+/// A boundary was executed.
+fn end(state: &mut RegionPath, pc: u64, table: &RegionTable, code: &CodeTable) {
+    let Some((boundary, _)) = state.boundary(pc, code.at(pc), table) else {
+        unreachable!("a region ends at {pc:#x} without a boundary")
+    };
+    state.end(pc, &boundary);
+}
+
+fn step(state: &mut RegionPath, entry: &RobEntry, table: &RegionTable, code: &CodeTable) {
     match entry.retires {
         Retires::Checkpoint | Retires::StatusCheckpoint => {}
-        Retires::RegionEnd => state.end(entry.pc, table),
+        Retires::RegionEnd => end(state, entry.pc, table, code),
         _ => {
             if let Some(inst) = code.at(entry.pc) {
                 state.step(entry.pc, inst, table);

@@ -5,9 +5,9 @@
 //! were written are stored to the hart's slots, then the pc. What a region stores, its boundary included,
 //! becomes durable when the region *commits*. Regions commit in the order of their IDs, each when it has
 //! ended and all before it have committed: a power failure leaves the stores of the committed regions, none
-//! of later ones. A region draws its ID where it begins. One that synchronises draws it again as that is
-//! done, before it stores: IDs then have the order in which harts saw each other
-//! ([`super::super::regions::RegionOptions`]'s `after_sync`; without, the paper's way, they may not).
+//! of later ones. A region draws its ID as it stores first: IDs then have the order in which harts saw each
+//! other. Without [`super::super::regions::RegionOptions`]'s `after_sync` it draws it where it begins, the
+//! paper's way, and they may not.
 //!
 //! A system call is one step with the boundary behind it, and a region of its own: its stores, what the
 //! system knows afterwards, and the registers of the harts that it starts or wakes commit together. The
@@ -32,25 +32,27 @@ use super::{End, Machine, Options, Outcome, PmCounts, Round, TURN};
 use crate::instruction::{Op, REGISTERS, SP};
 use crate::memory::Memory;
 use crate::process::Process;
-use crate::regions::{Boundary, COMPLETE, PC_SLOT as PC, RegionTable, RegisterSet, synchronises};
+use crate::regions::{Boundary, COMPLETE, PC_SLOT as PC, RegionPath, RegionTable};
 use crate::syscalls::{Os, Wake};
 use crate::verbs::Logs;
 
 /// The region that a hart is in.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct OpenRegion {
-    /// Its ID; none while the hart has no thread that runs.
+    /// Its ID; none before it has one.
     id: Option<u64>,
-    /// Registers that were written since they were stored.
-    dirty: RegisterSet,
-    /// Boundaries that were passed without being executed.
-    passed: u8,
-    /// The boundary before the instruction that comes next was executed or passed.
-    past_boundary: bool,
+    /// Which boundary comes next.
+    path: RegionPath,
     /// What it stored.
     log: Vec<RegionStore>,
     /// How many of that are stores of the program's instructions.
     stores: u32,
+}
+
+impl OpenRegion {
+    fn new(id: Option<u64>, path: RegionPath) -> OpenRegion {
+        OpenRegion { id, path, log: Vec::new(), stores: 0 }
+    }
 }
 
 /// A program that runs in regions.
@@ -115,10 +117,7 @@ impl RegionRun {
         let os = Os::new(process, options.harts, options.files.clone());
         let left = LeftCalls { answers: vec![None; harts], ended: Vec::new() };
         let image = RegionImage { memory, slots, system: System { os, running, now_ns: 0, left } };
-        let mut run = RegionRun::resume(process, image, table);
-        // The boundary before its first instruction is executed.
-        run.open[0].past_boundary = false;
-        run
+        RegionRun::resume(process, image, table)
     }
 
     /// Goes on with what a power failure left.
@@ -145,7 +144,7 @@ impl RegionRun {
                 round: Round::default(),
             },
             table: table.clone(),
-            open: image.slots.iter().map(|_| OpenRegion::default()).collect(),
+            open: image.slots.iter().map(|_| OpenRegion::new(None, RegionPath::BEGIN)).collect(),
             ended: BTreeMap::new(),
             durable: image,
             next_id: 0,
@@ -166,7 +165,7 @@ impl RegionRun {
     }
 
     fn restore(&mut self, at: usize) {
-        let (slots, dirty) = recovered::restored(&self.durable.slots[at], &self.table);
+        let (slots, computed) = recovered::restored(&self.durable.slots[at], &self.table);
         let hart = &mut self.machine.harts[at];
         for register in 1..REGISTERS as u8 {
             hart.registers.set(register, slots[usize::from(register)]);
@@ -174,8 +173,13 @@ impl RegionRun {
         hart.fcsr = slots[0] as u8;
         hart.pc = slots[PC] & !COMPLETE;
         hart.running = self.durable.system.running[at];
-        let id = hart.running.then(|| self.draw());
-        self.open[at] = OpenRegion { id, dirty, past_boundary: true, ..OpenRegion::default() };
+        let (path, running) = (RegionPath::recovered(hart.pc, computed), hart.running);
+        self.open[at] = OpenRegion::new(running.then(|| self.draw_early()).flatten(), path);
+    }
+
+    /// The ID of a region that begins: the paper's has one from then on.
+    fn draw_early(&mut self) -> Option<u64> {
+        (!self.table.options().after_sync).then(|| self.draw())
     }
 
     fn draw(&mut self) -> u64 {
@@ -212,30 +216,23 @@ impl RegionRun {
     fn step(&mut self) -> Result<(), End> {
         let at = self.next_hart()?;
         let pc = self.machine.harts[at].pc;
-        if !std::mem::replace(&mut self.open[at].past_boundary, false)
-            && let Some(&boundary) = self.table.at(pc)
-        {
-            let passed = &mut self.open[at].passed;
-            if *passed + 1 < boundary.every {
-                *passed += 1;
-            } else {
-                self.end_region(at, &boundary, pc);
-            }
+        let next = self.machine.shared.code.at(pc).copied();
+        if let Some((boundary, value)) = self.open[at].path.boundary(pc, next.as_ref(), &self.table) {
+            self.end_region(at, &boundary, pc, value);
         }
         let turn = self.machine.harts[at].run(&mut self.machine.shared, 1, self.machine.now_ns);
         if let Turn::Fault(kind) = turn {
             return Err(self.machine.fault(at, kind));
         }
-        let Some(&inst) = self.machine.shared.code.at(pc) else { unreachable!("what was executed is code") };
+        let Some(inst) = next else { unreachable!("what was executed is code") };
         self.scheduled.left -= 1;
         self.counts.instructions += 1;
-        // The order of IDs is the order in which harts saw each other.
-        if synchronises(&inst) && (inst.op == Op::Ecall || self.table.options().after_sync) {
+        let stored = self.machine.shared.observer.0.len() as u32;
+        if (stored > 0 || inst.op == Op::Ecall) && self.open[at].id.is_none() {
             self.open[at].id = Some(self.draw());
         }
-        let stored = self.machine.shared.observer.0.len() as u32;
         let open = &mut self.open[at];
-        open.dirty |= self.table.written(&inst);
+        open.path.step(pc, &inst, &self.table);
         open.stores += stored;
         open.log.append(&mut self.machine.shared.observer.0);
         self.counts.stores += u64::from(stored);
@@ -244,10 +241,6 @@ impl RegionRun {
         }
         if inst.op == Op::Pause {
             self.scheduled.left = 0;
-        }
-        let to = self.machine.harts[at].pc;
-        if self.table.jumps_anywhere(pc) && self.table.at(to).is_none_or(|boundary| boundary.every > 1) {
-            self.end_region(at, &Boundary::at_a_jump(), to | COMPLETE);
         }
         Ok(())
     }
@@ -317,8 +310,7 @@ impl RegionRun {
         let pc = self.machine.harts[at].pc;
         // The table has a boundary behind every call.
         let boundary = self.table.at(pc).copied().unwrap_or(Boundary::at_a_jump());
-        self.end_region(at, &boundary, pc);
-        self.open[at].past_boundary = true;
+        self.end_region(at, &boundary, pc, pc);
         if !goes_on {
             self.scheduled.left = 0;
         }
@@ -347,36 +339,37 @@ impl RegionRun {
                 _ => hart.registers.get(register as u8),
             };
             log.extend((0..=PC).map(|register| RegionStore::Slot(at, register, slot(register))));
-            let id = Some(self.draw());
-            self.open[at] = OpenRegion { id, past_boundary: true, ..OpenRegion::default() };
+            let path = RegionPath::recovered(hart.pc, 0);
+            self.open[at] = OpenRegion::new(self.draw_early(), path);
         }
         let Machine { os, now_ns, .. } = &self.machine;
         let system = System { os: os.clone(), running: self.running(), now_ns: *now_ns, left: self.left.clone() };
         log.push(RegionStore::System(Box::new(system)));
     }
 
-    /// Executes a boundary, whose pc slot gets this value: what is written goes to its slots, the region
-    /// ends, the next one begins.
-    fn end_region(&mut self, at: usize, boundary: &Boundary, pc: u64) {
+    /// Executes the boundary before an instruction, whose pc slot gets this value: what is written goes to
+    /// its slots, the region ends, the next one begins.
+    fn end_region(&mut self, at: usize, boundary: &Boundary, pc: u64, value: u64) {
         let hart = &self.machine.harts[at];
         let open = &mut self.open[at];
-        let registers = open.dirty & boundary.stored;
+        let registers = open.path.dirty() & boundary.stored;
         if let Some(number) = self.table.number(boundary.pc) {
             self.executed[number] += 1;
         }
         for register in (0..REGISTERS).filter(|register| registers >> register & 1 == 1) {
-            let value = if register == 0 { hart.fcsr.into() } else { hart.registers.get(register as u8) };
-            open.log.push(RegionStore::Slot(at, register, value));
+            let stored = if register == 0 { hart.fcsr.into() } else { hart.registers.get(register as u8) };
+            open.log.push(RegionStore::Slot(at, register, stored));
         }
-        open.log.push(RegionStore::Slot(at, PC, pc));
+        open.log.push(RegionStore::Slot(at, PC, value));
         self.counts.checkpoints += u64::from(registers.count_ones());
         self.counts.boundaries[boundary.reason as usize] += 1;
         self.counts.most_stores = self.counts.most_stores.max(open.stores + registers.count_ones() + 1);
-        let dirty = open.dirty & boundary.computed;
-        let next = OpenRegion { id: Some(self.next_id), dirty, ..OpenRegion::default() };
-        self.next_id += 1;
-        let OpenRegion { id, log, .. } = std::mem::replace(open, next);
-        let Some(id) = id else { unreachable!("a hart that runs is in a region") };
+        let mut path = open.path;
+        path.end(pc, boundary);
+        let next = OpenRegion::new(self.draw_early(), path);
+        let OpenRegion { id, log, .. } = std::mem::replace(&mut self.open[at], next);
+        // One in which nothing was stored, before a call, has none yet.
+        let id = id.unwrap_or_else(|| self.draw());
         self.ended.insert(id, log);
         self.commit();
     }

@@ -3,8 +3,9 @@
 //! Forward over a unit, each node has for every *turn* the most stores since the last boundary, S, and the
 //! registers that may have been written since, D. A boundary before a node would store those of D that are
 //! live there and the pc: S + |D & live| + 1 stores. That number is kept at most the threshold before every
-//! node, boundary or not, so that a region may be ended anywhere. What recovery computes (`values`) is
-//! counted as if it were stored; a boundary leaves it in D, since its slot is old.
+//! node with a boundary; between boundaries more registers may be live than a region could store. (*Tight*,
+//! it is kept so before every node: then a boundary can be added before any.) What recovery computes
+//! (`values`) is counted as if it were stored; a boundary leaves it in D, since its slot is old.
 //!
 //! The turn counts the boundaries that were passed without being executed since the last one that was: a
 //! boundary with `every` = k is executed when k - 1 were passed. So a loop is looked at as if its body stood
@@ -32,6 +33,10 @@ pub(super) struct Ground<'a> {
     pub(super) graph: &'a Graph,
     pub(super) live: &'a [RegisterSet],
     pub(super) threshold: u32,
+    /// By node: those before it.
+    pub(super) before: &'a [Vec<u32>],
+    /// The threshold holds before every node, boundary or not.
+    pub(super) tight: bool,
 }
 
 /// States of a unit under given boundaries. Kept to be used again.
@@ -80,6 +85,7 @@ impl Solver {
     /// Takes what is known before a node on to those behind it.
     fn pass(&mut self, ground: &Ground<'_>, at: u32, every: &[Every], computed: &[RegisterSet]) -> Result<(), u32> {
         let node = &ground.graph.nodes[at as usize];
+        let every_of = |node: u32| every[node as usize];
         for turn in 0..UNROLL_MAX as usize {
             let before = self.states[at as usize][turn];
             if !before.reached {
@@ -115,7 +121,8 @@ impl Solver {
                 continue;
             }
             for to in node.successors() {
-                if bound(ground.live[to as usize]) > ground.threshold {
+                let live = if ground.tight || every_of(to) > 0 { ground.live[to as usize] } else { 0 };
+                if bound(live) > ground.threshold {
                     return Err(at);
                 }
                 let known = &mut self.states[to as usize][turn];
@@ -131,6 +138,28 @@ impl Solver {
             }
         }
         Ok(())
+    }
+
+    /// The node before which a boundary stores the fewest registers for each store of the program since the
+    /// last one, of those that lead to this one without another way in. The later one of equals; none where
+    /// there is none that the threshold allows.
+    pub(super) fn cheapest(&self, ground: &Ground<'_>, every: &[Every], last: u32) -> Option<u32> {
+        let mut found: Option<(u32, u32, u32)> = None;
+        let mut at = last;
+        while every[at as usize] == 0 {
+            let of_turns = self.states[at as usize].iter().filter(|state| state.reached);
+            let (stores, dirty) = of_turns.fold((0, 0), |(most, all), s| (most.max(s.stores), all | s.dirty));
+            let cost = (dirty & ground.live[at as usize]).count_ones() + 1;
+            let is_cheaper = |&(_, of, by): &(u32, u32, u32)| cost * by < of * stores;
+            if stores > 0 && stores + cost <= ground.threshold && found.as_ref().is_none_or(is_cheaper) {
+                found = Some((at, cost, stores));
+            }
+            match ground.before[at as usize][..] {
+                [before] if before < at => at = before,
+                _ => break,
+            }
+        }
+        found.map(|(at, ..)| at)
     }
 
     /// Registers that may have been written since the last boundary when one is executed before a node.

@@ -13,12 +13,33 @@
 //! needs no condition on how often the loop runs, as the paper's *speculative* unrolling: each turn has its
 //! exit.
 
+use std::collections::BTreeSet;
+
 use super::bounds::{Every, Ground, Solver};
 use super::graph::{Flow, Graph, NONE};
-use super::terms::{BoundaryReason, RegionOptions, RegisterSet};
+use super::terms::{BoundaryReason, RegionOptions, RegisterSet, SyncPlacement};
 use super::units::Unit;
 use crate::elf::Executable;
-use crate::instruction::{Class, Op};
+use crate::instruction::{Class, Inst, Op};
+
+/// What a fence orders of loads and of stores, as [`Inst::ordered`] has it.
+const READS: u8 = 0b1010;
+const WRITES: u8 = 0b0101;
+
+/// A fence orders loads behind the stores before it, as `mfence` of x86 does. `fence.tso` does not.
+fn orders_loads_behind_stores(fence: &Inst) -> bool {
+    const TSO: i32 = 0b1000;
+    let (before, after) = fence.ordered();
+    fence.op == Op::Fence && fence.imm >> 8 & 0b1111 != TSO && before & WRITES != 0 && after & READS != 0
+}
+
+/// The load right before a fence: one that acquires, as compilers make it of C.
+fn load_before(graph: &Graph, fence: u32) -> Option<u32> {
+    fence.checked_sub(1).filter(|last| {
+        let last = &graph.nodes[*last as usize];
+        last.next == fence && last.inst.class() == Class::Load && !graph.targets.contains(&fence)
+    })
+}
 
 /// Boundaries by node.
 #[derive(Debug)]
@@ -29,7 +50,13 @@ pub(super) struct Boundaries {
 
 impl Boundaries {
     /// Those of the rules, in the whole program.
-    pub(super) fn asked(graph: &Graph, units: &[Unit], image: &Executable, options: &RegionOptions) -> Boundaries {
+    pub(super) fn asked(
+        graph: &Graph,
+        units: &[Unit],
+        before: &[Vec<u32>],
+        image: &Executable,
+        options: &RegionOptions,
+    ) -> Boundaries {
         let count = graph.nodes.len();
         let mut found = Boundaries { reasons: vec![None; count], every: vec![0; count] };
         for header in units.iter().flat_map(|unit| &unit.headers) {
@@ -56,14 +83,20 @@ impl Boundaries {
                 found.put(at, BoundaryReason::Order);
             }
             if class == Class::Fence {
-                found.put_at_a_fence(graph, at, options);
+                found.put_at_a_fence(graph, before, at, options);
             }
-            if options.after_sync && matches!(class, Class::Fence | Class::Amo | Class::StoreConditional) {
+            let orders = match class {
+                Class::Fence if options.sync == SyncPlacement::Fences => true,
+                Class::Fence if options.sync == SyncPlacement::X86 && load_before(graph, at).is_some() => false,
+                Class::Fence => orders_loads_behind_stores(&node.inst),
+                class => matches!(class, Class::Amo | Class::StoreConditional),
+            };
+            if options.after_sync && orders {
                 found.put(node.next, BoundaryReason::AfterOrder);
             }
             match node.inst.op {
                 Op::PmRegion => found.put(at, BoundaryReason::Asked),
-                Op::Pause => found.put(at, BoundaryReason::Waiting),
+                Op::Pause if options.sync != SyncPlacement::X86 => found.put(at, BoundaryReason::Waiting),
                 _ => {}
             }
             if node.flow == Flow::Return {
@@ -79,27 +112,49 @@ impl Boundaries {
 
     /// Boundaries at a fence, where C's atomic loads and stores are a plain access beside one.
     ///
-    /// What a load saw of another hart must not commit before that hart's region: a fence behind a load has
-    /// its boundary before the load, and one that orders loads only has none before it. The region's ID is
-    /// drawn as the fence is done, behind that of the region whose store was seen.
-    fn put_at_a_fence(&mut self, graph: &Graph, at: u32, options: &RegionOptions) {
-        const READS: u8 = 0b1010;
-        const WRITES: u8 = 0b0101;
+    /// What a load saw of another hart must not commit before that hart's region, so that a fence which
+    /// orders loads has boundaries before these. A region draws its ID with its first store: one that begins there
+    /// commits behind the region whose store was seen. A store that releases needs none: what it releases is
+    /// in its region, or in an earlier one.
+    fn put_at_a_fence(&mut self, graph: &Graph, before: &[Vec<u32>], at: u32, options: &RegionOptions) {
         let node = &graph.nodes[at as usize];
-        let (before, after) = node.inst.ordered();
-        let load = at.checked_sub(1).filter(|last| {
-            let last = &graph.nodes[*last as usize];
-            last.next == at && last.inst.class() == Class::Load && !graph.targets.contains(&at)
-        });
-        match load {
-            Some(load) if before & READS != 0 => self.put(load, BoundaryReason::Order),
-            _ if before & WRITES == 0 => {}
-            _ => self.put(at, BoundaryReason::Order),
+        let (first, second) = node.inst.ordered();
+        let load = load_before(graph, at);
+        if load.is_some() && options.sync == SyncPlacement::X86 {
+            return;
         }
-        // A store that others take as a sign ends its region: a later fence may draw that one's ID again.
+        let all = options.sync == SyncPlacement::Fences;
+        match load {
+            Some(load) if first & READS != 0 => self.put(load, BoundaryReason::Order),
+            _ if all && first & WRITES != 0 || orders_loads_behind_stores(&node.inst) => {
+                self.put(at, BoundaryReason::Order);
+            }
+            _ => {}
+        }
+        if options.sync == SyncPlacement::Acquires && first & READS != 0 {
+            self.put_before_loads(graph, before, at);
+        }
+        // A store that others take as a sign ends its region.
         let store = graph.nodes.get(node.next as usize).filter(|next| next.inst.class() == Class::Store);
-        if options.after_sync && after & READS == 0 {
+        if all && options.after_sync && second & READS == 0 {
             store.into_iter().for_each(|store| self.put(store.next, BoundaryReason::AfterOrder));
+        }
+    }
+
+    /// Boundaries before the last load on every path to a fence in its function. Atomics have their own, and
+    /// so have calls.
+    fn put_before_loads(&mut self, graph: &Graph, before: &[Vec<u32>], fence: u32) {
+        let mut seen = BTreeSet::new();
+        let mut left = before[fence as usize].clone();
+        while let Some(at) = left.pop() {
+            let node = &graph.nodes[at as usize];
+            match node.inst.class() {
+                _ if !seen.insert(at) => {}
+                Class::Load => self.put(at, BoundaryReason::Order),
+                Class::Amo | Class::LoadReserved | Class::StoreConditional | Class::Fence | Class::System => {}
+                _ if matches!(node.flow, Flow::Call | Flow::CallAny) => {}
+                _ => left.extend(&before[at as usize]),
+            }
         }
     }
 
@@ -115,21 +170,26 @@ impl Boundaries {
         self.every[node as usize] = 0;
     }
 
-    /// Adds boundaries to a unit until no region exceeds the threshold. Where a boundary's computed registers
-    /// alone are too many for the next one, they are stored.
+    /// Adds boundaries to a unit until no region exceeds the threshold, each where few registers are live.
+    /// Where a boundary's computed registers alone are too many for the next one, they are stored. None where
+    /// there is no place for a boundary: then the threshold is to hold tightly.
     pub(super) fn hold_threshold(
         &mut self,
         ground: &Ground<'_>,
         unit: &Unit,
         solver: &mut Solver,
         computed: &mut [RegisterSet],
-    ) {
+    ) -> Option<()> {
         while let Err(node) = solver.solve(ground, unit, &self.every, computed) {
-            match self.every[node as usize] {
-                0 => self.put(node, BoundaryReason::Threshold),
-                _ => computed[node as usize] = 0,
+            let cheapest = if ground.tight { None } else { solver.cheapest(ground, &self.every, node) };
+            match (cheapest, self.every[node as usize]) {
+                (Some(place), _) => self.put(place, BoundaryReason::Threshold),
+                (None, 0) if ground.tight => self.put(node, BoundaryReason::Threshold),
+                (None, every) if every > 0 && computed[node as usize] != 0 => computed[node as usize] = 0,
+                _ => return None,
             }
         }
+        Some(())
     }
 
     /// Takes boundaries of a unit away: how many.

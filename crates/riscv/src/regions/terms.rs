@@ -36,6 +36,21 @@ pub const THRESHOLD_MIN: u32 = 4;
 /// The most turns of a loop between two boundaries at its header.
 pub const UNROLL_MAX: u32 = 8;
 
+/// Where threads that synchronise end regions, beside atomics.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SyncPlacement {
+    /// Fences that order stores before loads, but for those right behind a load: what a program of x86 has as
+    /// an instruction. Loads that acquire and stores that release are plain moves there, and so no boundary.
+    /// The paper's. (gcc 12 makes an atomic of a store that releases: it has its boundaries.)
+    X86,
+    /// These, loads that acquire (a fence orders them before what follows), and `pause`. Ours: what a region
+    /// has seen must not commit before the region that stored it.
+    Acquires,
+    /// Every fence, before and behind, the store behind a release, and `pause`. Ours.
+    Fences,
+}
+
 /// How regions are formed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct RegionOptions {
@@ -52,11 +67,20 @@ pub struct RegionOptions {
     pub prune: bool,
     /// Boundaries after atomics and fences too, not only before (the paper's way).
     pub after_sync: bool,
+    /// Which fences and loads have boundaries.
+    pub sync: SyncPlacement,
 }
 
 impl Default for RegionOptions {
     fn default() -> Self {
-        RegionOptions { threshold_stores: 32, unroll_factor: 4, merge: true, prune: true, after_sync: true }
+        RegionOptions {
+            threshold_stores: 32,
+            unroll_factor: 4,
+            merge: true,
+            prune: true,
+            after_sync: true,
+            sync: SyncPlacement::Acquires,
+        }
     }
 }
 
@@ -181,12 +205,4 @@ pub(super) fn reads_exceptions(inst: &Inst) -> bool {
 #[inline]
 pub fn stores(inst: &Inst) -> bool {
     matches!(inst.class(), Class::Store | Class::Amo | Class::StoreConditional)
-}
-
-/// Whether the ID of a region begins where this instruction is done, not where its region began: harts are
-/// ordered by it.
-#[inline]
-pub fn synchronises(inst: &Inst) -> bool {
-    let class = inst.class();
-    matches!(class, Class::Amo | Class::LoadReserved | Class::StoreConditional | Class::Fence) || inst.op == Op::Ecall
 }

@@ -40,7 +40,8 @@ pub(super) fn units(graph: &Graph) -> Vec<Unit> {
     groups.into_values().map(|nodes| walk.unit(graph, nodes)).collect()
 }
 
-fn predecessors(graph: &Graph) -> Vec<Vec<u32>> {
+/// By node: those that it follows, in its own function or one that it shares code with.
+pub(super) fn predecessors(graph: &Graph) -> Vec<Vec<u32>> {
     let mut before = vec![Vec::new(); graph.nodes.len()];
     for (at, node) in graph.nodes.iter().enumerate() {
         for to in node.successors() {

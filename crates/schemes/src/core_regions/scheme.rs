@@ -7,7 +7,7 @@ use std::fmt;
 
 use durawarp_base::spec::Nanos;
 use durawarp_checkpoint::{LoadFault, StateReader, Storable};
-use durawarp_persist::vocab::{CommitRule, RegionRule};
+use durawarp_persist::vocab::{BoundaryAt, CommitRule, RegionRule};
 use durawarp_persist::{ControllerHandler, CoreHandler, HandlerPlace, HomeHandler, PathLinks, Scheme, SchemeMessage};
 
 use super::buffer::{CoreBuffer, PathRule};
@@ -23,6 +23,7 @@ pub const REGIONS: RegionRule = RegionRule {
     prune: false,
     uniform_once: false,
     after_sync: true,
+    boundary_at: BoundaryAt::Acquires,
     of_ctas: false,
     commit: CommitRule::Pipelined,
 };

@@ -323,7 +323,9 @@ impl FrontEndBuffer {
                 }
                 Some(Item::End(author)) => {
                     outbox.note(RegionStep::Ended, author.in_region(tag.number));
-                    let delay = self.transmit(1, outbox.now());
+                    // On a core the boundary is the store of the program counter, the region's last.
+                    let own = u32::from(self.place.cores == 0);
+                    let delay = self.transmit(own, outbox.now());
                     for controller in 0..self.place.controllers {
                         outbox.send_in(delay, Peer::Controller(controller), RegionMessage::Boundary(tag, owner));
                     }

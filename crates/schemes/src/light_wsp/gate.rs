@@ -33,6 +33,10 @@
 //! number of regions, all below f, and each goes on from its own flush ID in recovery. Flush-ACKs go to the
 //! first controller alone, which tells a region's SM when all have written it: then its ID may be used again.
 //!
+//! `commit = "sequencer"` (ours) is that with 2 (n - 1) messages a boundary in place of n (n - 1): bdry-ACKs
+//! go to the first controller, whose own bdry-ACK to the others says that all have the boundary. In recovery
+//! messages that are under way arrive, then those that follow from them: so all flush the regions below f.
+//!
 //! Invariants: entries in use never exceed the queue, but for one store of more entries than it has; a
 //! boundary counts when all stores of its region that came before it are in; regions commit in the order of
 //! their IDs.
@@ -414,20 +418,43 @@ impl GatedQueue {
         region.bounded = true;
         outbox.note(RegionStep::Bounded, tag.at(index));
         outbox.send(to, RegionMessage::Bounded(tag, owner));
-        if others > 0 {
-            self.to_others(outbox, || RegionMessage::BoundaryAck(tag));
+        match self.spec.commit {
+            Commit::Sequencer if index == 0 => self.tell_boundary(tag, outbox),
+            Commit::Sequencer => outbox.send(Peer::Controller(0), RegionMessage::BoundaryAck(tag)),
+            Commit::Acked | Commit::Pipelined if others > 0 => {
+                self.to_others(outbox, || RegionMessage::BoundaryAck(tag));
+            }
+            Commit::Acked | Commit::Pipelined => {}
         }
         self.advance(tag.order, outbox);
+    }
+
+    /// The sequencer tells the others that all have a region's boundary.
+    fn tell_boundary(&mut self, tag: Tag, outbox: &mut Outbox) {
+        let all = self.boundary_acks_needed();
+        let region = self.region(tag);
+        if region.bounded && region.boundary_acks == all {
+            self.to_others(outbox, || RegionMessage::BoundaryAck(tag));
+        }
+    }
+
+    /// Bdry-ACKs that say that all controllers have a region's boundary.
+    fn boundary_acks_needed(&self) -> u16 {
+        match self.spec.commit {
+            Commit::Sequencer if self.place.index != 0 => 1,
+            _ => self.place.controllers - 1,
+        }
     }
 
     /// Does what is due for the oldest regions of an order.
     fn advance(&mut self, order: u16, outbox: &mut Outbox) {
         let (index, others) = (self.place.index, self.place.controllers - 1);
+        let boundary_acks = self.boundary_acks_needed();
         let at = usize::from(order);
         loop {
             let tag = self.oldest(at);
             let Some(front) = self.orders[at].regions.front_mut() else { return };
-            if !front.bounded || front.boundary_acks < others {
+            if !front.bounded || front.boundary_acks < boundary_acks {
                 return;
             }
             // Every controller has the boundary, so the region survives a power failure: its stores may be
@@ -451,8 +478,10 @@ impl GatedQueue {
                 // the ID.
                 match self.spec.commit {
                     Commit::Acked => self.to_others(outbox, || RegionMessage::FlushAck(tag)),
-                    Commit::Pipelined if index != 0 => outbox.send(Peer::Controller(0), RegionMessage::FlushAck(tag)),
-                    Commit::Pipelined => {}
+                    Commit::Pipelined | Commit::Sequencer if index != 0 => {
+                        outbox.send(Peer::Controller(0), RegionMessage::FlushAck(tag));
+                    }
+                    Commit::Pipelined | Commit::Sequencer => {}
                 }
             }
             if self.spec.commit == Commit::Acked && self.orders[at].regions[0].flush_acks < others {
@@ -467,7 +496,7 @@ impl GatedQueue {
             {
                 match self.spec.commit {
                     Commit::Acked => outbox.send(to, RegionMessage::Committed),
-                    Commit::Pipelined => {
+                    Commit::Pipelined | Commit::Sequencer => {
                         order.elsewhere.untold.push_back(to);
                         self.tell_committed(at, outbox);
                     }
@@ -531,10 +560,13 @@ impl Handler for GatedQueue {
             }
             (RegionMessage::BoundaryAck(tag), _) => {
                 self.region(tag).boundary_acks += 1;
+                if self.spec.commit == Commit::Sequencer && self.place.index == 0 {
+                    self.tell_boundary(tag, outbox);
+                }
                 self.advance(tag.order, outbox);
                 tag.order
             }
-            (RegionMessage::FlushAck(tag), Peer::Controller(other)) if self.spec.commit == Commit::Pipelined => {
+            (RegionMessage::FlushAck(tag), Peer::Controller(other)) if self.spec.commit != Commit::Acked => {
                 let order = usize::from(tag.order);
                 self.orders[order].elsewhere.acked_by(other);
                 self.tell_committed(order, outbox);

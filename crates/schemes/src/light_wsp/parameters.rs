@@ -7,6 +7,7 @@ use durawarp_base::choice;
 use durawarp_base::spec;
 use durawarp_base::spec::Nanos;
 use durawarp_persist::handler::VictimSearch;
+use durawarp_persist::vocab::BoundaryAt;
 
 use super::messages::Tag;
 
@@ -36,8 +37,10 @@ choice! {
     pub enum Commit {
         /// When all controllers have written this one's stores: flush-ACKs of all others have come.
         Acked = "acked",
-        /// When it has written this one's stores itself. Ours.
+        /// When it has written this one's stores itself: exchanges of ACKs overlap. Ours.
         Pipelined = "pipelined",
+        /// The same, and the first controller alone gathers bdry-ACKs and tells the others. Ours.
+        Sequencer = "sequencer",
     }
 }
 
@@ -127,6 +130,8 @@ spec! {
         commit: Commit,
         /// When a region's ID is drawn.
         id_draw: IdDraw,
+        /// Where threads of CPU cores that synchronise end regions, beside atomics. GPUs have no such choice.
+        boundary_at: BoundaryAt,
         /// Bits of a region's ID: half of all IDs may be in use.
         id_bits: u32 where 4..=16,
         /// Most words of 8 bytes that a lane stores in a region.

@@ -155,6 +155,31 @@ fn pipelined_a_controller_goes_on_once_its_own_stores_are_written() {
 }
 
 #[test]
+fn a_sequencer_gathers_boundary_acks_for_all_and_the_others_go_on_with_its_word() {
+    let acks = |sent: Vec<(Peer, RegionMessage)>| -> Vec<Peer> {
+        let acks = sent.into_iter().filter(|(_, word)| matches!(word, RegionMessage::BoundaryAck(_)));
+        acks.map(|(to, _)| to).collect()
+    };
+    let spec = spec(|spec| spec.commit = Commit::Sequencer);
+    let mut first = Controller::new(&spec, 0, 3);
+    first.stores(0, 0).ends(0).stores(1, 256).ends(1);
+    assert_eq!(acks(first.sent()), []);
+    // The second region's come first: the word does not wait for the first one's writes.
+    for (region, other, told) in [(1, 1, false), (1, 2, true), (0, 2, false), (0, 1, true)] {
+        first.hears(Peer::Controller(other), RegionMessage::BoundaryAck(tag(region)));
+        let others = if told { vec![Peer::Controller(1), Peer::Controller(2)] } else { vec![] };
+        assert_eq!(acks(first.sent()), others, "region {region}, controller {other}");
+    }
+    assert_eq!(first.writes(), [(0, false)]);
+    assert_eq!(first.written_once().writes(), [(256, false)]);
+    let mut other = Controller::new(&spec, 1, 3);
+    other.stores(0, 0).ends(0);
+    assert_eq!(acks(other.sent()), [Peer::Controller(0)]);
+    assert_eq!(other.writes(), [(0u64, false); 0], "one early");
+    assert_eq!(other.hears(Peer::Controller(0), RegionMessage::BoundaryAck(tag(0))).writes(), [(0, false)], "on time");
+}
+
+#[test]
 fn pipelined_an_id_may_be_used_again_when_all_controllers_have_written_its_region() {
     let mut mc = Controller::new(&spec(|spec| spec.commit = Commit::Pipelined), 0, 3);
     for region in 0..2 {

@@ -2,9 +2,9 @@
 
 use crate::assemble::FormedProcess;
 use durawarp_base::diagnostic::{Diagnostic, Diagnostics};
-use durawarp_persist::vocab::RegionRule;
+use durawarp_persist::vocab::{BoundaryAt, RegionRule};
 use durawarp_riscv::process::Process;
-use durawarp_riscv::regions::{RegionOptions, check, form};
+use durawarp_riscv::regions::{RegionOptions, SyncPlacement, check, form};
 
 fn options(rule: RegionRule) -> RegionOptions {
     let unrolls = rule.unroll || rule.speculative_unroll;
@@ -14,6 +14,11 @@ fn options(rule: RegionRule) -> RegionOptions {
         unroll_factor: if unrolls { rule.unroll_factor } else { 1 },
         prune: rule.prune,
         after_sync: rule.after_sync,
+        sync: match rule.boundary_at {
+            BoundaryAt::X86 => SyncPlacement::X86,
+            BoundaryAt::Acquires => SyncPlacement::Acquires,
+            BoundaryAt::Fences => SyncPlacement::Fences,
+        },
         ..RegionOptions::default()
     }
 }
