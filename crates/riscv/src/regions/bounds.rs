@@ -12,6 +12,12 @@
 //! there k times, which is what the paper's unrolling makes of it.
 //!
 //! Where two paths meet, S is the larger one and D the union: a region that runs has at most that.
+//!
+//! Merging and unrolling try thousands of boundaries of a large function one by one. A boundary that is
+//! executed more rarely, or no more, adds to what is known behind it and takes nothing away: then only what
+//! follows is looked at anew ([`Solver::ease`]).
+
+use std::collections::VecDeque;
 
 use super::graph::{Flow, Graph, NONE};
 use super::terms::{ALL, RegisterSet, UNROLL_MAX, stores, written};
@@ -44,6 +50,11 @@ pub(super) struct Ground<'a> {
 pub(super) struct Solver {
     states: Vec<[PathState; UNROLL_MAX as usize]>,
     queued: Vec<bool>,
+    /// Nodes that are to be passed, some of them more than once.
+    left: VecDeque<u32>,
+    /// States as they were before they changed, with node and turn, where an attempt may be taken back.
+    old: Vec<(u32, usize, PathState)>,
+    keeps_old: bool,
 }
 
 impl Solver {
@@ -80,6 +91,65 @@ impl Solver {
                 return Ok(());
             }
         }
+    }
+
+    /// Solves again after the boundary at `node`, which was executed at every `old`-th arrival, is so more
+    /// rarely, or was taken away: the states are a solution with the boundary as it was. Where this fails they
+    /// are that again.
+    ///
+    /// # Errors
+    /// The node that takes a region over the threshold.
+    pub(super) fn ease(
+        &mut self,
+        ground: &Ground<'_>,
+        unit: &Unit,
+        every: &[Every],
+        computed: &[RegisterSet],
+        (node, old): (u32, Every),
+    ) -> Result<(), u32> {
+        if !self.only_adds(ground, every, computed, (node, old)) {
+            let kept: Vec<_> = unit.nodes.iter().map(|node| self.states[*node as usize]).collect();
+            return self.solve(ground, unit, every, computed).inspect_err(|_| {
+                for (&node, states) in unit.nodes.iter().zip(kept) {
+                    self.states[node as usize] = states;
+                    self.queued[node as usize] = false;
+                }
+            });
+        }
+        self.keeps_old = true;
+        self.left.push_back(node);
+        let mut found = Ok(());
+        while found.is_ok()
+            && let Some(node) = self.left.pop_front()
+        {
+            self.queued[node as usize] = false;
+            found = self.pass(ground, node, every, computed);
+        }
+        self.keeps_old = false;
+        self.left.drain(..).for_each(|node| self.queued[node as usize] = false);
+        for (node, turn, state) in self.old.drain(..).rev().filter(|_| found.is_err()) {
+            self.states[node as usize][turn] = state;
+        }
+        found
+    }
+
+    /// Whether nothing is known any less behind a node whose boundary was executed at every `old`-th arrival:
+    /// each turn leads to the turns that it led to, and what a boundary left dirty is so at the same turn.
+    fn only_adds(
+        &self,
+        ground: &Ground<'_>,
+        every: &[Every],
+        computed: &[RegisterSet],
+        (node, old): (u32, Every),
+    ) -> bool {
+        let at = node as usize;
+        let taken = every[at] == 0;
+        let kept = ground.live[at] & computed[at];
+        // Turns that the boundary ended led to turn 0, where the first turn of none leads as well.
+        let ended = usize::from(old).saturating_sub(1)..;
+        let lost = self.states[at].iter().enumerate().filter(|(turn, _)| !(taken && *turn == 0));
+        let mut lost = lost.filter(|(turn, state)| state.reached && ended.contains(turn));
+        (!taken || old == 1) && lost.all(|(_, state)| state.dirty & kept == 0)
     }
 
     /// Takes what is known before a node on to those behind it.
@@ -132,8 +202,14 @@ impl Solver {
                     dirty: known.dirty | after.dirty,
                 };
                 if joined != *known {
-                    *known = joined;
-                    self.queued[to as usize] = true;
+                    let before = std::mem::replace(known, joined);
+                    let queued = std::mem::replace(&mut self.queued[to as usize], true);
+                    if self.keeps_old {
+                        self.old.push((to, turn, before));
+                        if !queued {
+                            self.left.push_back(to);
+                        }
+                    }
                 }
             }
         }

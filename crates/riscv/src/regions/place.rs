@@ -207,7 +207,7 @@ impl Boundaries {
                 let Some(reason) = self.reasons[node as usize].filter(|reason| reason.may_go()) else { continue };
                 let every = self.every[node as usize];
                 self.take(node);
-                if solver.solve(ground, unit, &self.every, computed).is_ok() {
+                if solver.ease(ground, unit, &self.every, computed, (node, every)).is_ok() {
                     merged += 1;
                 } else {
                     self.put(node, reason);
@@ -237,7 +237,7 @@ impl Boundaries {
             let old = self.every[node as usize];
             for every in (old + 1..=most as Every).rev() {
                 self.every[node as usize] = every;
-                if solver.solve(ground, unit, &self.every, computed).is_ok() {
+                if solver.ease(ground, unit, &self.every, computed, (node, old)).is_ok() {
                     break;
                 }
                 self.every[node as usize] = old;
