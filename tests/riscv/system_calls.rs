@@ -108,6 +108,23 @@ const ENOSYS: i64 = -38;
 const AT_FDCWD: u64 = -100i64 as u64;
 
 #[test]
+fn standard_input_reads_a_file_and_is_at_its_end_without_one() {
+    let mut calls = Calls::new();
+    assert_eq!(calls.result(number::READ, &[0, DATA, 4]), 0);
+    let file = File { path: "data.txt".to_owned(), content: Arc::new(b"0123456789".to_vec()) };
+    let mut process = program(&[0x13]);
+    process.start.stdin = Some("data.txt".to_owned());
+    calls.os = Os::new(&process, 2, vec![file]);
+    assert_eq!([6, 6, 6].map(|bytes| calls.result(number::READ, &[0, DATA, bytes])), [6, 4, 0]);
+    assert_eq!(calls.bytes(DATA, 4), b"6789");
+    // It is a file: it can be read again, and not be written.
+    assert_eq!(calls.result(number::LSEEK, &[0, 2, 0]), 2);
+    assert_eq!(calls.result(number::READ, &[0, DATA, 1]), 1);
+    assert_eq!(calls.bytes(DATA, 1), b"2");
+    assert_eq!(calls.result(number::WRITE, &[0, DATA, 1]), EBADF);
+}
+
+#[test]
 fn a_call_that_is_not_modelled_fails_and_is_counted() {
     let mut calls = Calls::new();
     assert_eq!([198, 9999, 198].map(|number| calls.result(number, &[])), [ENOSYS; 3]);

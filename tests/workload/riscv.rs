@@ -102,13 +102,86 @@ fn an_argument_is_an_expression_or_any_word() {
 }
 
 #[test]
+fn an_argument_may_have_values_in_braces() {
+    let with = |args: &str| {
+        let manifest = MANIFEST.replace("args = [\"--recover\", \"STEPS\"]", &format!("args = [{args}]"));
+        program(&manifest, &Choice::default())
+    };
+    let joined = with(r#""-n{STEPS}", "in-{STEPS / 10}x{THREADS}.txt", "'{STEPS}'", "--of={2 * THREADS}""#).unwrap();
+    let expected = ["-n1000", "in-100x4.txt", "{STEPS}", "--of=8"].map(str::to_owned);
+    assert_eq!(joined.recovery.as_deref(), Some(&expected[..]));
+    for (wrong, place, words) in [
+        (r#""-n{STEP}""#, (13, 26), "did you mean"),
+        (r#""-n{STEPS""#, (13, 25), "a brace without its other one"),
+        (r#""-nSTEPS}""#, (13, 30), "stands in single quotes: \"'-nSTEPS}'\""),
+        (r#""-n{}""#, (13, 26), "single quotes"),
+    ] {
+        let fault = with(wrong).unwrap_err().0.remove(0);
+        let text = format!("{} {}", fault.message, fault.help.unwrap_or_default());
+        assert!(text.contains(words), "{wrong}: {text}");
+        assert_eq!((fault.span.line, fault.span.column), place, "{wrong}: {text}");
+    }
+}
+
+/// The program of a manifest with a file beside it.
+fn beside(manifest: &str, file: &str, content: &[u8]) -> Result<CpuProgram, Diagnostics> {
+    let folder = folder(manifest);
+    std::fs::write(folder.path().join(file), content).unwrap();
+    Workload::load(&folder.path().display().to_string())?.program(&Choice::default())
+}
+
+#[test]
+fn expected_output_lies_in_a_file_beside_the_manifest() {
+    let (head, _) = MANIFEST.split_once("verify").unwrap();
+    let with = |keys: &str| format!("{head}verify = [{{ ref = {{ kind = \"stdout\", {keys} }} }}]\n");
+    let found =
+        beside(&with("file = \"wanted.txt\", except = \"took\""), "wanted.txt", b"took 3 s\nlock 8000\n").unwrap();
+    let left = |stdout| durawarp::workload::Ran { exit_code: 0, stdout, files: &[], persistent: &[], logs: &[] };
+    assert!(found.verify(&left(b"took 4 s\nlock 8000\n"), None).passed());
+    assert!(!found.verify(&left(b"took 3 s\nlock 7999\n"), None).passed());
+    let told = |keys: &str| beside(&with(keys), "wanted.txt", b"\xff").unwrap_err().to_string();
+    assert!(told("file = \"wante.txt\"").contains("no such file (did you mean `wanted.txt`?)"));
+    assert!(told("file = \"wanted.txt\"").contains("`wanted.txt` is not UTF-8 text"));
+    assert!(told("except = \"took\"").contains("lacks the key `text`, or `file`"));
+    assert!(told("text = \"a\", file = \"wanted.txt\"").contains("has both `text` and `file`"));
+}
+
+#[test]
+fn standard_input_is_a_file_of_the_program() {
+    let with = |keys: &str| MANIFEST.replace("pm_mb = 2 }", &format!("pm_mb = 2, {keys} }}"));
+    let found = beside(&with("stdin = \"in.txt\""), "in.txt", b"12").unwrap();
+    assert_eq!((found.start.stdin.as_deref(), found.files.len()), (Some("in.txt"), 1));
+    let named = beside(&with("stdin = \"in.txt\", files = [\"in.txt\"]"), "in.txt", b"12").unwrap();
+    assert_eq!(named.files, found.files, "once");
+    let told = beside(&with("stdin = \"im.txt\""), "in.txt", b"12").unwrap_err().to_string();
+    assert!(told.contains("no such file (did you mean `in.txt`?)"), "{told}");
+}
+
+#[test]
+fn a_folder_tells_its_workloads_by_name() {
+    let top = folder(MANIFEST);
+    let paths = |folder: &Path| {
+        let found = Workload::paths_in(folder).map_err(|faults| faults.to_string())?;
+        Ok(found.iter().map(|path| path.file_name().unwrap().display().to_string()).collect::<Vec<_>>())
+    };
+    std::fs::create_dir_all(top.path().join("lu/inputs")).unwrap();
+    std::fs::write(top.path().join("lu/workload.toml"), MANIFEST).unwrap();
+    std::fs::write(top.path().join("fft.toml"), MANIFEST).unwrap();
+    assert_eq!(paths(top.path()), Ok(["fft.toml", "lu", "workload.toml"].map(str::to_owned).to_vec()));
+    std::fs::write(top.path().join("lu.toml"), MANIFEST).unwrap();
+    assert!(paths(top.path()).unwrap_err().contains("have one name"));
+    assert!(paths(&top.path().join("lu/inputs")).unwrap_err().contains("the folder holds no workload"));
+    assert!(paths(&top.path().join("lv")).unwrap_err().contains("cannot read the folder"));
+}
+
+#[test]
 fn a_choice_changes_parameters_arguments_and_which_checks_hold() {
     let params = vec![("THREADS".to_owned(), "2".to_owned())];
     let choice = Choice { profile: Some("ci".to_owned()), params, args: vec!["-v".to_owned()], ..Choice::default() };
     let found = program(MANIFEST, &choice).unwrap();
     assert_eq!(found.start.args, ["--threads", "2", "--steps", "200", "-v"]);
     // The expected output is that of the profile as it is.
-    assert!(found.checks.iter().all(|check| !matches!(check.kind, CpuCheckKind::Stdout(_))));
+    assert!(found.checks.iter().all(|check| !matches!(check.kind, CpuCheckKind::Stdout { .. })));
     let unknown = Choice { params: vec![("TREADS".to_owned(), "2".to_owned())], ..Choice::default() };
     assert!(program(MANIFEST, &unknown).unwrap_err().to_string().contains("did you mean"));
     let parts = |choice: &Choice| {

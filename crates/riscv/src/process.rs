@@ -49,13 +49,15 @@ pub struct Start {
     pub stack_bytes: u64,
     /// What `getrandom` and the auxiliary vector's random bytes follow from.
     pub seed: u64,
+    /// The file that standard input reads, by its path; without one it is at its end.
+    pub stdin: Option<String>,
 }
 
 impl Default for Start {
     /// 64 MiB of memory, 1 MiB of persistent memory, stacks of 1 MiB.
     fn default() -> Start {
         let windows = Windows { memory_bytes: 64 << 20, pm_bytes: 1 << 20 };
-        Start { name: "program".to_owned(), args: Vec::new(), windows, stack_bytes: 1 << 20, seed: 1 }
+        Start { name: "program".to_owned(), args: Vec::new(), windows, stack_bytes: 1 << 20, seed: 1, stdin: None }
     }
 }
 

@@ -10,6 +10,7 @@
 //! | file | what it has |
 //! |---|---|
 //! | `manifest` | the manifest as data, and its keys |
+//! | `argument` | an argument: a word, a value, a word with values in it |
 //! | `read` | from a document, or from an executable alone, to a manifest |
 //! | `program` | manifest and choice to a [`CpuProgram`]: what a run starts from |
 //! | `judge` | what a run left against the manifest's checks |
@@ -18,6 +19,7 @@
 //! machine; that a program has no more threads than the machine has harts is asked when they meet
 //! ([`CpuProgram::fits`]).
 
+mod argument;
 mod judge;
 mod manifest;
 mod program;

@@ -134,6 +134,14 @@ impl Workload {
         Self::read(folder, file, text)
     }
 
+    /// Paths of the workloads that a folder holds, by name: manifests `NAME.toml`, and folders `NAME` with one.
+    ///
+    /// # Errors
+    /// The folder cannot be read, or holds none; two have one name.
+    pub fn paths_in(folder: &std::path::Path) -> Result<Vec<std::path::PathBuf>, Diagnostics> {
+        source::workloads_in(folder)
+    }
+
     /// Reads the text of a manifest. Files that it names are relative to the current folder.
     ///
     /// # Errors

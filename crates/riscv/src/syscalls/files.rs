@@ -95,11 +95,17 @@ pub(super) struct Files {
 value!(record Files { tree, descriptions, open, pool, output });
 
 impl Files {
-    pub(super) fn new(given: Vec<File>) -> Files {
-        let streams = [(Open::Stdin, 0), (Open::Stdout, 1), (Open::Stderr, 1)];
+    /// Given files, and which of them standard input reads: it is that file, opened, as a shell's `<` has it.
+    pub(super) fn new(given: Vec<File>, stdin: Option<&str>) -> Files {
+        let tree = Tree::new(given);
+        let input = match stdin.map(|path| tree.find(path)) {
+            Some(Ok(PathTarget::File(node))) => Open::File(node),
+            _ => Open::Stdin,
+        };
+        let streams = [(input, 0), (Open::Stdout, 1), (Open::Stderr, 1)];
         let open: Vec<_> = (0..streams.len()).map(Some).collect();
         Files {
-            tree: Tree::new(given),
+            tree,
             descriptions: streams.map(|(what, flags)| Description::of(what, flags)).to_vec(),
             open,
             pool: None,

@@ -56,7 +56,7 @@ impl Os {
             },
             space: Space::new(process.heap_start, process.stack_start),
             threads: Threads::new(harts),
-            files: Files::new(files),
+            files: Files::new(files, start.stdin.as_deref()),
             random: RandomBytes::new(start.seed),
             signals: BTreeMap::new(),
             signal_stacks: BTreeMap::new(),

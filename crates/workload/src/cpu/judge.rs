@@ -41,9 +41,9 @@ fn result(check: &CpuCheck, ran: &Ran<'_>, reference: Option<&Ran<'_>>) -> Check
     // Why it failed: none where it passed.
     let wrong = match (&check.kind, reference) {
         (CpuCheckKind::ExitCode(code), _) => exit_code(ran.exit_code, *code),
-        (CpuCheckKind::Stdout(text), _) => {
+        (CpuCheckKind::Stdout { text, except }, _) => {
             result.compared = ran.stdout.len() as u64;
-            stdout(ran.stdout, text.as_bytes())
+            stdout(ran.stdout, text.as_bytes(), except)
         }
         (CpuCheckKind::Functional, Some(reference)) => {
             result.compared = (ran.stdout.len() + ran.persistent.len() + ran.logs.len()) as u64;
@@ -54,7 +54,7 @@ fn result(check: &CpuCheck, ran: &Ran<'_>, reference: Option<&Ran<'_>>) -> Check
             result.first = own.or_else(|| first("logs at other servers", ran.logs, reference.logs));
             let memory = result.first.as_ref().map(|_| "persistent memory is not as the functional driver leaves it");
             let code = exit_code(ran.exit_code, reference.exit_code);
-            let output = code.or_else(|| stdout(ran.stdout, reference.stdout));
+            let output = code.or_else(|| stdout(ran.stdout, reference.stdout, &[]));
             output.or_else(|| files(ran.files, reference.files)).or_else(|| memory.map(str::to_owned))
         }
         (CpuCheckKind::Functional, None) => {
@@ -74,21 +74,29 @@ fn exit_code(got: i32, expected: i32) -> Option<String> {
     (got != expected).then(|| format!("the exit code is {got}, expected {expected}"))
 }
 
-/// The first line that differs.
-fn stdout(got: &[u8], expected: &[u8]) -> Option<String> {
+/// The first line that differs, of those that contain none of the texts of `except`.
+fn stdout(got: &[u8], expected: &[u8], except: &[String]) -> Option<String> {
     let trimmed = |text: &[u8]| String::from_utf8_lossy(text.strip_suffix(b"\n").unwrap_or(text)).into_owned();
     let (got, expected) = (trimmed(got), trimmed(expected));
     if got == expected {
         return None;
     }
-    let (mut own, mut wanted) = (got.split('\n'), expected.split('\n'));
-    (1..).find_map(|line| match (own.next(), wanted.next()) {
-        (Some(own), Some(wanted)) if own == wanted => None,
-        (own, wanted) => {
-            let shown = |line: Option<&str>| line.map_or("its end".to_owned(), |line| format!("{line:?}"));
-            Some(format!("line {line} of standard output is {}, expected {}", shown(own), shown(wanted)))
+    let counts = |(_, line): &(usize, &str)| !except.iter().any(|text| line.contains(text.as_str()));
+    let mut own = (1..).zip(got.split('\n')).filter(counts);
+    let mut wanted = (1..).zip(expected.split('\n')).filter(counts);
+    loop {
+        match (own.next(), wanted.next()) {
+            (None, None) => return None,
+            (Some((_, own)), Some((_, wanted))) if own == wanted => {}
+            (own, wanted) => {
+                // Where output ends early, the line is that of what was expected.
+                let line = own.or(wanted).map_or(0, |(line, _)| line);
+                let shown =
+                    |line: Option<(usize, &str)>| line.map_or("its end".to_owned(), |(_, text)| format!("{text:?}"));
+                return Some(format!("line {line} of standard output is {}, expected {}", shown(own), shown(wanted)));
+            }
         }
-    })
+    }
 }
 
 /// The first file that differs.
@@ -137,11 +145,21 @@ mod tests {
         let of = |kind| verdict(kind, &ran, None);
         assert_eq!(of(CpuCheckKind::ExitCode(0)).0, Outcome::Passed);
         assert_eq!(of(CpuCheckKind::ExitCode(3)), (Outcome::Failed, "the exit code is 0, expected 3".to_owned()));
-        assert_eq!(of(CpuCheckKind::Stdout("sum 7\nok".to_owned())).0, Outcome::Passed);
-        let told = of(CpuCheckKind::Stdout("sum 8\nok".to_owned())).1;
+        let text = |text: &str, except: &[&str]| {
+            let except = except.iter().map(|&text| text.to_owned()).collect();
+            of(CpuCheckKind::Stdout { text: text.to_owned(), except })
+        };
+        assert_eq!(text("sum 7\nok", &[]).0, Outcome::Passed);
+        let told = text("sum 8\nok", &[]).1;
         assert_eq!(told, "line 1 of standard output is \"sum 7\", expected \"sum 8\"");
-        let told = of(CpuCheckKind::Stdout("sum 7".to_owned())).1;
+        let told = text("sum 7", &[]).1;
         assert_eq!(told, "line 2 of standard output is \"ok\", expected its end");
+        // Lines with a text of `except` count on neither side, and the others keep their numbers.
+        assert_eq!(text("took 2 s\nsum 9\nok", &["took", "sum"]).0, Outcome::Passed);
+        let told = text("took 2 s\nsum 9\nwell", &["took", "sum"]).1;
+        assert_eq!(told, "line 2 of standard output is \"ok\", expected \"well\"");
+        let told = text("sum 7\nok\ntook 2 s\nend", &["took"]).1;
+        assert_eq!(told, "line 4 of standard output is its end, expected \"end\"");
         assert_eq!(of(CpuCheckKind::Functional).0, Outcome::Skipped);
         let functional = |reference: &Ran<'_>| verdict(CpuCheckKind::Functional, &ran, Some(reference)).0;
         assert_eq!(functional(&ran), Outcome::Passed);

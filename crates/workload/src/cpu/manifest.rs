@@ -17,6 +17,7 @@ pub(crate) const PROGRAM: Shape = Shape::Table(&[
     optional("pm_mb", Expression),
     optional("stack_kb", Expression),
     optional("files", List(&Text)),
+    optional("stdin", Text),
 ]);
 
 /// A number of the machine, and where it comes from.
@@ -45,7 +46,7 @@ const CHECK: Shape = Shape::Table(&[
         "ref",
         Kinds(&[
             ("exit_code", &[required("value", Expression)]),
-            ("stdout", &[required("text", Text)]),
+            ("stdout", &[optional("text", Text), optional("file", Text), optional("except", OneOrMany(&Text))]),
             ("functional", &[]),
         ]),
     ),
@@ -81,6 +82,8 @@ pub(crate) enum Argument {
     Word(String),
     /// The value of an expression.
     Value(Expr),
+    /// A word with values in it.
+    Joined(Vec<Argument>),
 }
 
 /// A parameter of the network: of clients, or of servers.
@@ -97,7 +100,7 @@ pub(crate) struct ClientKey {
 #[derive(Debug, Clone)]
 pub(crate) enum CheckForm {
     ExitCode(Expr),
-    Stdout(String),
+    Stdout { text: String, except: Vec<String> },
     Functional,
 }
 
@@ -130,6 +133,8 @@ pub(crate) struct CpuManifest {
     pub(crate) sizes: Sizes,
     pub(crate) args: Vec<Argument>,
     pub(crate) files: Vec<File>,
+    /// Of these the one that standard input reads.
+    pub(crate) stdin: Option<String>,
     pub(crate) checks: Vec<NamedCheck>,
     pub(crate) recovery: Option<Vec<Argument>>,
     /// What clients of the server do, and what the program needs of servers; none where the workload is the

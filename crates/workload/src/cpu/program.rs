@@ -63,8 +63,11 @@ pub struct CpuCheck {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CpuCheckKind {
     ExitCode(i32),
-    /// Standard output is this, but for an end of line at its end.
-    Stdout(String),
+    /// Standard output is this, but for an end of line at its end and for lines that contain one of these texts.
+    Stdout {
+        text: String,
+        except: Vec<String>,
+    },
     /// Exit code, standard output, files, persistent memory and logs at other servers are those of the
     /// functional driver.
     Functional,
@@ -201,6 +204,7 @@ impl CpuProgram {
             take("check", format!("{check:?}").as_bytes());
         }
         self.recovery.iter().flatten().for_each(|arg| take("recovery", arg.as_bytes()));
+        self.start.stdin.iter().for_each(|path| take("stdin", path.as_bytes()));
         for (name, value) in &self.params {
             take("param", name.as_bytes());
             take("value", &value.bits().to_le_bytes());
@@ -243,6 +247,7 @@ impl<'a> Making<'a> {
             windows,
             stack_bytes: stack_kb * 1024,
             seed: manifest.seed.wrapping_add(choice.seed),
+            stdin: manifest.stdin.clone(),
         };
         let image = self.image(&start);
         let params = manifest.params.iter().map(|param| param.name.clone()).zip(values.iter().copied()).collect();
@@ -289,17 +294,18 @@ impl<'a> Making<'a> {
     }
 
     fn arguments(&mut self, args: &[Argument]) -> Vec<String> {
-        let mut texts = Vec::new();
-        for arg in args {
-            match arg {
-                Argument::Word(word) => texts.push(word.clone()),
-                Argument::Value(expr) => {
-                    let value = expr.value(&mut self.frame);
-                    texts.extend(self.keep(value).map(|value| value.to_string()));
-                }
+        args.iter().filter_map(|arg| self.argument(arg)).collect()
+    }
+
+    fn argument(&mut self, arg: &Argument) -> Option<String> {
+        match arg {
+            Argument::Word(word) => Some(word.clone()),
+            Argument::Value(expr) => {
+                let value = expr.value(&mut self.frame);
+                self.keep(value).map(|value| value.to_string())
             }
+            Argument::Joined(parts) => parts.iter().map(|part| self.argument(part)).collect(),
         }
-        texts
     }
 
     /// A parameter that a value names and the user has set.
@@ -362,7 +368,9 @@ impl<'a> Making<'a> {
                     let value = expr.integer(&mut self.frame, "`value`");
                     self.keep(value).map(|value| CpuCheckKind::ExitCode(value as i32))
                 }
-                CheckForm::Stdout(text) => Some(CpuCheckKind::Stdout(text.clone())),
+                CheckForm::Stdout { text, except } => {
+                    Some(CpuCheckKind::Stdout { text: text.clone(), except: except.clone() })
+                }
                 CheckForm::Functional => Some(CpuCheckKind::Functional),
             };
             let is_of_it = check.profiles.is_empty() || check.profiles.contains(profile) && !self.altered;

@@ -1,11 +1,11 @@
 //! From a document, or from an executable alone, to the manifest of a program of CPUs.
 //!
-//! What the check against the keys reported is skipped here without a second message. Arguments that begin
-//! with `-` and a letter, or with `--`, are options and stay as they are; other texts are expressions.
+//! What the check against the keys reported is skipped here without a second message.
 
 use std::path::Path;
 use std::sync::Arc;
 
+use super::argument;
 use super::manifest::{Argument, CheckForm, ClientKey, CpuManifest, MANIFEST, NamedCheck, OF_KERNELS, RECOVERY, Sizes};
 use crate::expr::{Expr, Scope, Type, Value};
 use crate::manifest::names::Names;
@@ -147,7 +147,7 @@ impl CpuReader<'_> {
         };
         // A manifest without `program` was reported: everything has its default then.
         let args = program.map_or_else(Vec::new, |program| self.arguments(program));
-        let files = program.map_or_else(Vec::new, |program| self.files(program));
+        let (files, stdin) = program.map_or_else(Default::default, |program| self.files(program));
         let known: Vec<&str> = profiles.iter().map(|profile| profile.name.as_str()).chain(["default"]).collect();
         let checks = self.checks(root, &known);
         let recovery = root.table("recovery").map(|recovery| self.arguments(recovery));
@@ -163,6 +163,7 @@ impl CpuReader<'_> {
             sizes,
             args,
             files,
+            stdin,
             checks,
             recovery,
             clients,
@@ -194,32 +195,8 @@ impl CpuReader<'_> {
 
     fn arguments(&mut self, table: TomlTable<'_>) -> Vec<Argument> {
         let items = table.get("args").and_then(Item::list).unwrap_or_default();
-        items.into_iter().filter_map(|item| self.argument(item)).collect()
-    }
-
-    /// An expression's value, or a word: an option, a text in single quotes, or one that is no expression and
-    /// names no parameter, not even misspelt.
-    fn argument(&mut self, item: Item<'_>) -> Option<Argument> {
-        let Some(word) = item.text() else { return self.expr(item).map(Argument::Value) };
-        let quoted = word.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\''));
-        if is_option(word) || quoted.is_some() {
-            return Some(Argument::Word(quoted.unwrap_or(word).to_owned()));
-        }
-        let scope = self.scope();
-        match Expr::compile(word, &item.place(), &scope) {
-            Ok(expr) => Some(Argument::Value(expr)),
-            Err(fault) => {
-                let names = || scope.variables.iter().map(|variable| variable.name.as_str());
-                let mut parts =
-                    word.split(|c: char| !(c.is_alphanumeric() || c == '_')).filter(|part| !part.is_empty());
-                if parts.all(|part| durawarp_base::diagnostic::nearest(part, names()).is_none()) {
-                    return Some(Argument::Word(word.to_owned()));
-                }
-                let help = format!("a word that is meant as it is stands in single quotes: \"'{word}'\"");
-                self.faults.push(if fault.help.is_some() { fault } else { fault.with_help(help) });
-                None
-            }
-        }
+        let read = |item| argument::read(item, &self.scope()).map_err(|fault| self.faults.push(fault)).ok();
+        items.into_iter().filter_map(read).collect()
     }
 
     /// Keys of a table of the machine.
@@ -239,16 +216,43 @@ impl CpuReader<'_> {
         keys
     }
 
-    fn files(&mut self, program: TomlTable<'_>) -> Vec<File> {
+    /// Files that it may open, and which of them standard input reads.
+    fn files(&mut self, program: TomlTable<'_>) -> (Vec<File>, Option<String>) {
         let mut files = Vec::new();
-        for item in program.get("files").and_then(Item::list).unwrap_or_default() {
+        let stdin = program.get("stdin");
+        for item in program.get("files").and_then(Item::list).unwrap_or_default().into_iter().chain(stdin) {
             let Some(path) = item.text() else { continue };
+            if files.iter().any(|file: &File| file.path == path) {
+                continue;
+            }
             match self.folder.read(path) {
                 Ok(content) => files.push(File { path: path.to_owned(), content: Arc::new(content) }),
                 Err(error) => self.faults.push(item.place().fault(error)),
             }
         }
-        files
+        (files, stdin.and_then(|item| item.text()).map(str::to_owned))
+    }
+
+    /// Standard output as it is written in the manifest, or in a file beside it.
+    fn stdout(&mut self, form: TomlTable<'_>) -> Option<CheckForm> {
+        let text = match (form.get("text"), form.get("file")) {
+            (Some(text), None) => text.text()?.to_owned(),
+            (None, Some(file)) => {
+                let text = self.folder.read_text(file.text()?);
+                text.map_err(|error| self.faults.push(file.place().fault(error))).ok()?
+            }
+            (text, _) => {
+                let message = match text {
+                    Some(_) => "`ref` has both `text` and `file`",
+                    None => "`ref` lacks the key `text`, or `file` with a file beside the manifest",
+                };
+                self.faults.push(form.place().fault(message));
+                return None;
+            }
+        };
+        let except = form.get("except").map(|item| item.list().unwrap_or_else(|| vec![item])).unwrap_or_default();
+        let except = except.iter().filter_map(|item| item.text()).map(str::to_owned).collect();
+        Some(CheckForm::Stdout { text, except })
     }
 
     fn checks(&mut self, root: TomlTable<'_>, known: &[&str]) -> Vec<NamedCheck> {
@@ -258,7 +262,7 @@ impl CpuReader<'_> {
             let Some((kind, _)) = form.text("kind") else { continue };
             let own = match kind {
                 "exit_code" => form.get("value").and_then(|item| self.integer(item, "value")).map(CheckForm::ExitCode),
-                "stdout" => form.text("text").map(|(text, _)| CheckForm::Stdout(text.to_owned())),
+                "stdout" => self.stdout(form),
                 "functional" => Some(CheckForm::Functional),
                 _ => None,
             };
@@ -277,10 +281,4 @@ impl CpuReader<'_> {
         }
         checks
     }
-}
-
-/// An argument that is no expression: `--ops`, `-n`.
-fn is_option(word: &str) -> bool {
-    let mut characters = word.chars();
-    characters.next() == Some('-') && characters.next().is_some_and(|c| c == '-' || c.is_ascii_alphabetic())
 }

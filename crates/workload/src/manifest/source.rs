@@ -207,6 +207,37 @@ fn file_names(folder: &Path) -> Vec<String> {
     entries.filter_map(|entry| entry.file_name().into_string().ok()).collect()
 }
 
+/// Paths of the workloads that a folder holds, by name: manifests `NAME.toml`, and folders `NAME` with one.
+///
+/// # Errors
+/// It cannot be read, or holds none; two have one name.
+pub(crate) fn workloads_in(folder: &Path) -> Result<Vec<PathBuf>, Diagnostics> {
+    let shown = folder.display().to_string();
+    let unreadable = |error| Diagnostic::nowhere(&shown, format!("cannot read the folder: {error}"));
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(unreadable)? {
+        let path = entry.map_err(unreadable)?.path();
+        if path.is_file() && path.extension().is_some_and(|extension| extension == "toml")
+            || path.join(MANIFEST_FILE).is_file()
+        {
+            found.push(path);
+        }
+    }
+    found.sort_unstable();
+    let mut faults = Diagnostics::default();
+    if found.is_empty() {
+        let fault = Diagnostic::nowhere(&shown, "the folder holds no workload");
+        faults.push(fault.with_help(format!("it has manifests `NAME.toml`, or folders `NAME/{MANIFEST_FILE}`")));
+    }
+    for (one, other) in found.iter().zip(found.iter().skip(1)) {
+        if one.with_extension("") == other.with_extension("") {
+            let message = format!("`{}` and `{}` have one name", one.display(), other.display());
+            faults.push(Diagnostic::nowhere(&shown, message));
+        }
+    }
+    faults.into_result(found)
+}
+
 /// The path of a file that a manifest in `folder` names: `..` leads to the folders beside it.
 fn beside(folder: &Path, file: &str) -> PathBuf {
     Path::new(file).components().fold(folder.to_owned(), |mut path, part| {
