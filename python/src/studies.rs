@@ -104,8 +104,7 @@ pub(crate) fn reproduce(
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<(String, String, Files)> {
     let PaperAsk { paper, figures, kernels, profile, machine, set, no_readings, seed } = ask;
-    let asked =
-        Asked { paper, figures, kernels, profile, machine, set, no_readings, seed, flag_barrier: None, loop_log: None };
+    let asked = Asked { paper, figures, kernels, profile, machine, set, no_readings, seed, ..Asked::default() };
     watched(py, progress.as_ref(), move |watch| -> PyResult<_> {
         let plan = asked.request().and_then(PaperPlan::new).map_err(errors::input)?;
         let done = points_done(plan.batch(), &work, watch).map_err(errors::results)?;

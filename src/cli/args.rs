@@ -477,6 +477,9 @@ pub(super) struct ReproduceArgs {
     /// Kernels as the paper names them (ATAX1, 2MM1, ...); none for all
     #[arg(long, value_delimiter = ',', value_name = "NAME,...")]
     pub(super) kernels: Vec<String>,
+    /// Folder of manifests of programs of CPUs, which figures of cores show as a group of their own
+    #[arg(long, value_name = "DIR")]
+    pub(super) programs: Option<PathBuf>,
     /// Size of the problems: ci (seconds), paper (hours for all figures) or default
     #[arg(long, default_value = "paper", value_name = "NAME")]
     pub(super) profile: String,

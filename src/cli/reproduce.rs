@@ -44,6 +44,7 @@ fn asked(args: &ReproduceArgs) -> Asked {
         paper: args.paper.clone(),
         figures: args.figure.clone(),
         kernels: args.kernels.clone(),
+        programs: args.programs.clone(),
         profile: args.profile.clone(),
         machine: args.machine.clone(),
         set: args.set.clone(),

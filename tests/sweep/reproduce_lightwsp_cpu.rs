@@ -4,7 +4,7 @@
 use durawarp::config::Override;
 use durawarp::outcome::Outcome;
 use durawarp::papers::lightwsp_cpu::{self, runs};
-use durawarp::papers::{Cell, Finding, PaperPlan, Reproduction, Request, Verdict};
+use durawarp::papers::{Asked, Cell, Finding, PaperPlan, Reproduction, Request, Verdict};
 
 use crate::reproduced::{judged, number, outcome, run};
 
@@ -101,6 +101,87 @@ fn every_figure_is_found_of_runs_that_are_right() {
     for word in ["# LightWSP on CPU cores, reproduced", "91.33", "cause: a region ends every"] {
         assert!(page.contains(word), "no `{word}` in:\n{page}");
     }
+}
+
+/// A folder with a program, which has no profile `ci`.
+fn others() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let source = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("workloads/riscv/counter.elf");
+    std::fs::create_dir(folder.path().join("counter")).unwrap();
+    std::fs::copy(source, folder.path().join("counter/counter.elf")).unwrap();
+    let manifest = r#"schema = 1
+name = "threads that count"
+description = "in place of a program of others"
+isa = { kind = "riscv", file = "counter.elf" }
+program = { args = ["--threads", "4", "--steps", "20"], threads = 4 }
+verify = { ref = { kind = "stdout", text = "lock 80\naddition 80\nexchange 80" } }
+"#;
+    std::fs::write(folder.path().join("counter/workload.toml"), manifest).unwrap();
+    folder
+}
+
+#[test]
+fn programs_of_others_are_a_group_of_their_own_with_a_mean_of_their_own() {
+    let folder = others();
+    let asked = |programs: bool, figure: &str| Asked {
+        paper: "lightwsp-cpu".to_owned(),
+        figures: vec![figure.to_owned()],
+        kernels: vec!["viterbi".to_owned()],
+        programs: programs.then(|| folder.path().to_owned()),
+        profile: "ci".to_owned(),
+        no_readings: true,
+        ..Asked::default()
+    };
+    let found = |programs| {
+        let plan =
+            PaperPlan::new(asked(programs, "fig7").request().unwrap()).unwrap_or_else(|faults| panic!("{faults}"));
+        let results = run(&plan);
+        (Reproduction::of(&plan, &results), plan, results)
+    };
+    let (with, plan, results) = found(true);
+    assert!(with.complete(), "{:?}", with.records);
+    let (figure, finding) = &with.findings[0];
+    let table = |name: &str| finding.tables.iter().find(|table| table.name == name).unwrap();
+    let (ours, others) = (table("fig7"), table("fig7_others"));
+    assert_eq!(others.columns[1..ours.columns.len()], ours.columns[1..]);
+    assert_eq!(others.columns.last().map(String::as_str), Some("cWSP"));
+    assert_eq!(others.rows.iter().map(|row| row[0].shown()).collect::<Vec<_>>(), ["counter", "mean"]);
+    assert_eq!(others.rows[0][1..], others.rows[1][1..], "a mean of one program is its time");
+    let path: &'static str = plan.request().programs[0];
+    let run = |variant: &runs::Variant| outcome(&plan, &results, &variant.run(path));
+    let default = runs::default();
+    let base = outcome(&plan, &results, &default.base(path));
+    let column = others.columns.iter().position(|name| name == runs::SCHEME).unwrap();
+    let time = run(&default).time.ticks as f64 / base.time.ticks as f64;
+    assert_eq!(number(&others.rows[0][column]), time);
+    let regions = table("fig7_others_regions");
+    assert_eq!(regions.rows[0][1], Cell::from("default"), "it has no profile `ci`");
+    let core = |name| run(&default).total("core", name);
+    let checkpoints = core("inserted") as f64 / (core("inserted") + core("stores")) as f64;
+    assert!((number(regions.rows[0].last().unwrap()) - 100.0 * checkpoints).abs() < 1e-9);
+    let page = &with.files().into_iter().find(|(name, _)| name == "lightwsp-cpu.md").unwrap().1;
+    assert!(page.contains("programs of others: counter"), "{page}");
+    let svg = figure.picture(finding).unwrap().svg().unwrap();
+    assert!(svg.contains("counter") && svg.contains("mean of others"));
+
+    // Without them nothing is otherwise.
+    let (without, ..) = found(false);
+    let own = &without.findings[0].1;
+    assert_eq!((&own.tables[..], &own.asks), (&finding.tables[..own.tables.len()], &finding.asks));
+    assert_eq!(own.tables.len() + 2, finding.tables.len());
+
+    // What shows none of them says so.
+    let fault = |asked: Asked| asked.request().and_then(PaperPlan::new).map(|_| ()).unwrap_err().to_string();
+    let told = fault(asked(true, "fig18"));
+    assert!(
+        told.contains("no program of others is shown by fig18") && told.contains("figures that show some: fig7"),
+        "{told}"
+    );
+    let told = fault(Asked { paper: "agpm".to_owned(), kernels: Vec::new(), ..asked(true, "fig3") });
+    assert!(told.contains("`durawarp reproduce lightwsp-cpu --figure fig7` shows some"), "{told}");
+    std::fs::write(folder.path().join("counter/workload.toml"), "schema = 1\n").unwrap();
+    let told = fault(Asked { machine: Some("lightwsp-cpus".to_owned()), ..asked(true, "fig7") });
+    assert!(told.contains("counter/workload.toml"), "{told}");
 }
 
 #[test]

@@ -36,6 +36,7 @@ mod asked;
 pub mod broi;
 pub mod lightwsp;
 pub mod lightwsp_cpu;
+mod others;
 pub mod page;
 pub mod paper;
 pub mod plan;

@@ -1,5 +1,8 @@
 //! What is asked of a paper, as it is typed.
 
+use std::path::PathBuf;
+
+use super::others;
 use super::paper::Request;
 use durawarp_base::diagnostic::{Diagnostic, Diagnostics};
 use durawarp_simulation::config::Settings;
@@ -14,6 +17,8 @@ pub struct Asked {
     pub figures: Vec<String>,
     /// The same of kernels.
     pub kernels: Vec<String>,
+    /// Folder of programs of others, shown beside ours.
+    pub programs: Option<PathBuf>,
     /// Profile of the workloads.
     pub profile: String,
     /// Machine; the paper's where none is named.
@@ -47,7 +52,10 @@ impl Asked {
             let message = format!("`params.{name}`: sizes follow from --profile here");
             faults.push(Diagnostic::nowhere("--set", message));
         }
+        let programs = self.programs.as_deref().map(others::paths).transpose();
+        let programs = programs.map_err(|found| faults.0.extend(found.0)).ok().flatten().unwrap_or_default();
         let Some(mut request) = request else { return Err(faults) };
+        request.programs = programs;
         request.bracket = !self.no_readings;
         request.instrument.flag_barrier = self.flag_barrier.or(request.instrument.flag_barrier);
         request.instrument.loop_log = self.loop_log.or(request.instrument.loop_log);

@@ -138,6 +138,8 @@ pub struct Request {
     pub figures: Vec<&'static Figure>,
     /// Of [`Paper::kernels`], each once, in the paper's order.
     pub kernels: Vec<&'static str>,
+    /// Programs of others: paths, for the figures that show some beside ours.
+    pub programs: Vec<&'static str>,
     /// Profile of the workloads.
     pub profile: String,
     /// Machine: a name or a file.
@@ -161,6 +163,7 @@ impl Request {
             paper,
             figures: paper.figures.iter().collect(),
             kernels: paper.kernels.to_vec(),
+            programs: Vec::new(),
             profile: PAPER_SIZES.to_owned(),
             machine: paper.machine.to_owned(),
             set: Vec::new(),
@@ -200,7 +203,7 @@ impl Request {
             let named = FlagBarrier::ALL.iter().find(|(_, other)| *other == of);
             named.map_or("", |(name, _)| name).to_owned()
         });
-        let pairs = [
+        let mut pairs = vec![
             ("version", env!("CARGO_PKG_VERSION").to_owned()),
             ("machine", self.machine.clone()),
             ("changes to it", changes(&self.set)),
@@ -211,6 +214,10 @@ impl Request {
             ("barrier behind the flag", said(barrier)),
             ("kernels", self.kernels.join(", ")),
         ];
+        if !self.programs.is_empty() {
+            let names: Vec<&str> = self.programs.iter().map(|path| super::others::name(path)).collect();
+            pairs.push(("programs of others", names.join(", ")));
+        }
         pairs.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
     }
 }

@@ -53,6 +53,7 @@ impl PaperPlan {
         // Where nothing is run they are checked all the same.
         AnyMachine::load(&plan.request.machine, &plan.request.set).map_err(&mut keep).ok();
         plan.check_scheme_changes(&runs).map_err(&mut keep).ok();
+        plan.check_programs(&runs).map_err(&mut keep).ok();
         plan.points = plan.add(&runs, None, &mut keep);
         for reading in plan.read_otherwise() {
             let points = plan.add(&runs, Some(reading), &mut keep);
@@ -124,13 +125,35 @@ impl PaperPlan {
         SchemeConfig::load_each(&schemes, &self.request.scheme_set).map(|_| ())
     }
 
+    /// Programs of others are for a figure that shows some.
+    fn check_programs(&self, runs: &[Run]) -> Result<(), Diagnostics> {
+        let Request { paper, programs, figures, .. } = &self.request;
+        let shows = |figure: &Figure| (figure.runs)(&self.request).iter().any(|run| programs.contains(&run.workload));
+        if programs.is_empty() || runs.iter().any(|run| programs.contains(&run.workload)) {
+            return Ok(());
+        }
+        let showing = paper.figures.iter().filter(|figure| shows(figure)).map(|figure| figure.name);
+        let (asked, showing): (Vec<&str>, Vec<&str>) =
+            (figures.iter().map(|figure| figure.name).collect(), showing.collect());
+        let message = format!("no program of others is shown by {} of `{}`", asked.join(", "), paper.name);
+        let fault = Diagnostic::nowhere("--programs", message);
+        Err(match showing[..] {
+            [] => fault.with_help("`durawarp reproduce lightwsp-cpu --figure fig7` shows some"),
+            _ => fault.with_help(format!("figures that show some: {}", showing.join(", "))),
+        }
+        .into())
+    }
+
     fn recipe(&self, run: &Run, reading: Option<&Reading>) -> Result<Recipe, Diagnostics> {
         let Request { profile, seed, machine, set, scheme_set, .. } = &self.request;
         let table = SchemeConfig::load(run.scheme, &[])?.table().to_owned();
         let instrument = self.request.instrument.of_manifest(Workload::load(run.workload)?.instrument());
         let of_table = scheme_set.iter().filter(|over| over.table() == table);
         let recipe = Recipe::of(run.workload).machine(run.machine.unwrap_or(machine)).scheme(run.scheme);
-        let recipe = recipe.profile(profile).seed(*seed).instrument(instrument).persistent(run.in_nvm).reference(false);
+        // A program of others may have other profiles than those of papers.
+        let of_others = self.request.programs.contains(&run.workload);
+        let recipe = if of_others { recipe.profile_if_any(profile) } else { recipe.profile(profile) };
+        let recipe = recipe.seed(*seed).instrument(instrument).persistent(run.in_nvm).reference(false);
         let mut recipe = set.iter().chain(of_table).cloned().fold(recipe, Recipe::change);
         let of_reading = reading.into_iter().flat_map(|reading| reading.set).map(|text| (*text, true));
         let of_run = run.set.iter().map(|text| (text.as_str(), false));

@@ -37,7 +37,8 @@ impl Run {
     /// What it is called.
     pub fn label(&self) -> String {
         let machine = self.machine.map_or_else(String::new, |machine| format!(" on {machine}"));
-        format!("{} {}{machine} {}", self.workload, self.scheme, self.about).trim_end().to_owned()
+        let workload = super::others::name(self.workload);
+        format!("{workload} {}{machine} {}", self.scheme, self.about).trim_end().to_owned()
     }
 }
 

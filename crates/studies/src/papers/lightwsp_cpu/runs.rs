@@ -116,6 +116,13 @@ pub fn pipelined() -> Variant {
     Variant::changed(PIPELINED.to_owned(), &[("commit", "pipelined".to_owned())])
 }
 
+/// Fig. 7 for programs of others: its systems, and cWSP, which the paper has in a figure of its own.
+pub(super) fn by_system_of_others() -> Vec<Variant> {
+    let mut variants = by_system();
+    variants.extend(by_speculation().into_iter().take(1));
+    variants
+}
+
 /// Capri with the bandwidth of its own paper.
 pub(crate) const CAPRI_FAST: &str = "Capri at 32 GB/s";
 /// LightWSP whose controllers go on without flush-ACKs.
@@ -234,7 +241,9 @@ pub(super) fn limited(request: &Request) -> Vec<Run> {
 
 /// Fig. 7.
 pub(super) fn systems(request: &Request) -> Vec<Run> {
-    runs_of(&programs(request), &by_system())
+    let mut runs = runs_of(&programs(request), &by_system());
+    runs.extend(runs_of(&request.programs, &by_system_of_others()));
+    runs
 }
 
 /// Fig. 8.

@@ -3,13 +3,14 @@
 
 use super::ask::{self, Ask};
 use super::runs::{self, LABEL, Variant};
-use super::waits;
+use super::{others, waits};
 use crate::papers::lightwsp::ask as port;
 use crate::papers::lightwsp::ask::Bars;
 use crate::papers::lightwsp::counts::scheme_count;
 use crate::papers::lightwsp::overflow::{self, Pressure};
 use crate::papers::lightwsp::published::told;
 use crate::papers::lightwsp::relative::Times;
+use crate::papers::others::name;
 use crate::papers::{Cell, FigureTable, Finding, Request, Runs, Verdict};
 use durawarp_simulation::outcome::{Outcome, ratio};
 
@@ -23,7 +24,7 @@ fn time(runs: &Runs<'_>, program: &'static str, of: &Variant) -> Option<f64> {
 }
 
 fn times_of(runs: &Runs<'_>, programs: &[&'static str], variants: &[Variant]) -> Times {
-    let row = |&program: &&'static str| (program, variants.iter().map(|of| time(runs, program, of)).collect());
+    let row = |&program: &&'static str| (name(program), variants.iter().map(|of| time(runs, program, of)).collect());
     Times::new("program", variants.iter().map(|of| of.name.clone()), programs.iter().map(row))
 }
 
@@ -77,6 +78,8 @@ pub(super) fn systems(request: &Request, runs: &Runs<'_>) -> Finding {
         "times end with the program, before all that it stored is written: the table of waits has what was left"
             .to_owned(),
     );
+    let times = times_of(runs, &request.programs, &runs::by_system_of_others());
+    others::add(request, runs, &times, &mut finding);
     finding
 }
 
