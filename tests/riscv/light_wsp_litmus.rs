@@ -65,8 +65,8 @@ fn every_program_is_built_in_by_its_name_and_holds_at_every_power_failure() {
 
 #[test]
 fn a_line_that_went_to_another_core_is_read_stale_where_l1s_search_their_own_buffers_alone() {
-    // Its stores are one region. Two regions of 32 showed it while a boundary took an entry of the path; since then
-    // they do not, and it was not looked into why.
+    // Its stores are one region. Two regions of 32 showed it while a boundary took an entry of the path; since
+    // then they do not, and it was not looked into why.
     let set = |snoop, mb| {
         let caches = small_caches(snoop, "full", mb);
         [&caches[..], &[("light_wsp.threshold_stores", "64")]].concat()

@@ -162,7 +162,7 @@ fn a_folder_tells_its_workloads_by_name() {
     let top = folder(MANIFEST);
     let paths = |folder: &Path| {
         let found = Workload::paths_in(folder).map_err(|faults| faults.to_string())?;
-        Ok(found.iter().map(|path| path.file_name().unwrap().display().to_string()).collect::<Vec<_>>())
+        Ok::<Vec<String>, String>(found.iter().map(|path| path.file_name().unwrap().display().to_string()).collect())
     };
     std::fs::create_dir_all(top.path().join("lu/inputs")).unwrap();
     std::fs::write(top.path().join("lu/workload.toml"), MANIFEST).unwrap();

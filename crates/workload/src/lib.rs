@@ -134,7 +134,8 @@ impl Workload {
         Self::read(folder, file, text)
     }
 
-    /// Paths of the workloads that a folder holds, by name: manifests `NAME.toml`, and folders `NAME` with one.
+    /// Paths of the workloads that a folder holds, by name: manifests `NAME.toml`, and folders `NAME` with
+    /// one.
     ///
     /// # Errors
     /// The folder cannot be read, or holds none; two have one name.

@@ -94,8 +94,8 @@ impl Solver {
     }
 
     /// Solves again after the boundary at `node`, which was executed at every `old`-th arrival, is so more
-    /// rarely, or was taken away: the states are a solution with the boundary as it was. Where this fails they
-    /// are that again.
+    /// rarely, or was taken away: the states are a solution with the boundary as it was. Where this fails
+    /// they are that again.
     ///
     /// # Errors
     /// The node that takes a region over the threshold.

@@ -113,9 +113,9 @@ impl Boundaries {
     /// Boundaries at a fence, where C's atomic loads and stores are a plain access beside one.
     ///
     /// What a load saw of another hart must not commit before that hart's region, so that a fence which
-    /// orders loads has boundaries before these. A region draws its ID with its first store: one that begins there
-    /// commits behind the region whose store was seen. A store that releases needs none: what it releases is
-    /// in its region, or in an earlier one.
+    /// orders loads has boundaries before these. A region draws its ID with its first store: one that begins
+    /// there commits behind the region whose store was seen. A store that releases needs none: what it
+    /// releases is in its region, or in an earlier one.
     fn put_at_a_fence(&mut self, graph: &Graph, before: &[Vec<u32>], at: u32, options: &RegionOptions) {
         let node = &graph.nodes[at as usize];
         let (first, second) = node.inst.ordered();

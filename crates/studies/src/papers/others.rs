@@ -1,9 +1,9 @@
-//! Programs of others: manifests of programs of CPUs in a folder of the user's, which some figures show beside
-//! the programs of this project, as a group of its own.
+//! Programs of others: manifests of programs of CPUs in a folder of the user's, which some figures show
+//! beside the programs of this project, as a group of its own.
 //!
-//! A program is known by the name of its manifest or of the manifest's folder. It runs with the profile of the
-//! request, or with `default` where its manifest has none of that name. Not here: what is run of it, which is
-//! a figure's.
+//! A program is known by the name of its manifest or of the manifest's folder. It runs with the profile of
+//! the request, or with `default` where its manifest has none of that name. Not here: what is run of it,
+//! which is a figure's.
 
 use std::path::Path;
 

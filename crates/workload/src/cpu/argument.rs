@@ -3,7 +3,9 @@
 //! | written | is |
 //! |---|---|
 //! | `"STEPS * 2"` | an expression of parameters: its value |
-//! | `"--steps"`, `"-n"`, `"'STEPS'"`, `"recover"` | a word: an option, a text in single quotes, one that is no expression and names no parameter |
+//! | `"--steps"`, `"-n"` | a word: an option |
+//! | `"'STEPS'"` | a word: the text in single quotes |
+//! | `"recover"` | a word, as it is no expression and names no parameter |
 //! | `"-n{STEPS}"`, `"input-{STEPS}.txt"` | a word with values in it |
 
 use super::manifest::Argument;

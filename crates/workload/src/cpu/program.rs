@@ -63,7 +63,8 @@ pub struct CpuCheck {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CpuCheckKind {
     ExitCode(i32),
-    /// Standard output is this, but for an end of line at its end and for lines that contain one of these texts.
+    /// Standard output is this, but for an end of line at its end and for lines that contain one of these
+    /// texts.
     Stdout {
         text: String,
         except: Vec<String>,
