@@ -82,7 +82,7 @@ fn every_scheme_goes_on_with_threads_locks_and_files() {
 #[test]
 fn a_run_that_goes_on_is_saved_later_as_the_one_that_was_never_cut() {
     // These keep stores in slots. Which slot is taken next is not saved, as nothing follows from its number.
-    let by_slot = ["light-wsp", "cwsp"];
+    let by_slot = ["light-wsp", "cwsp", "capri"];
     for scheme in catalogue::of_cpus().iter().filter(|scheme| !by_slot.contains(&scheme.name())) {
         let name = scheme.name();
         let experiment = built(&recipe("hash", name).set("params.OPS", 10));

@@ -34,6 +34,9 @@ const SMALL: [(&str, &str); 3] = [("params.TREAPS", "2"), ("params.KEYS", "8"), 
 /// Threads that take each other's locks.
 const LOCKS: [(&str, &str); 3] = [("params.OPS", "4"), ("params.KEYS", "8"), ("params.BUCKETS", "2")];
 
+/// The same, in front of a memory that regions wait for.
+const SLOW_LOCKS: [(&str, &str); 4] = [LOCKS[0], LOCKS[1], LOCKS[2], ("nvm.write_bandwidth_mb_s", "100")];
+
 fn experiment(name: &str, scheme: &str, set: &[(&str, &str)]) -> CpuExperiment {
     let recipe = Experiment::of(name).machine("lightwsp-cpu").profile("ci").scheme(scheme);
     let recipe = set.iter().fold(recipe, |recipe, &(key, value)| recipe.set(key, value));
@@ -249,10 +252,11 @@ impl CoreHandler for Core {
 #[test]
 fn a_path_that_goes_on_and_cores_that_wait_for_nobody_are_found() {
     for (scheme, name, set, fault) in [
-        ("capri", "treap", &SMALL, Fault::None),
+        ("capri", "treap", &SMALL[..], Fault::None),
         ("capri", "treap", &SMALL, Fault::PathGoesOn),
         ("capri", "hash", &LOCKS, Fault::WaitsForNobody),
-        ("cwsp", "hash", &LOCKS, Fault::WaitsForNobody),
+        ("cwsp", "hash", &SLOW_LOCKS, Fault::None),
+        ("cwsp", "hash", &SLOW_LOCKS, Fault::WaitsForNobody),
     ] {
         let mut experiment = experiment(name, scheme, set);
         let of = experiment.scheme.built.clone();
