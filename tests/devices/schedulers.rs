@@ -12,7 +12,7 @@ use crate::pages::{commands, ddr4};
 /// A read: bank, row, column, and the first cycle at which it may be sent.
 type Read = (u16, u32, u64, u64);
 
-/// Runs streams of reads, each with so many in flight.
+/// Runs streams of reads, each with its own number of reads in flight.
 fn run(streams: &[(usize, Vec<Read>)], change: impl Fn(ControllerSpec) -> ControllerSpec) -> ChannelRun {
     let mut channel = ddr4();
     channel.spec = change(channel.spec);

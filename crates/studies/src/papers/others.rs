@@ -2,8 +2,8 @@
 //! beside the programs of this project, as a group of its own.
 //!
 //! A program is known by the name of its manifest or of the manifest's folder. It runs with the profile of
-//! the request, or with `default` where its manifest has none of that name. Not here: what is run of it,
-//! which is a figure's.
+//! the request, or with `default` where its manifest has none of that name. Not here: which runs a figure
+//! makes of it.
 
 use std::path::Path;
 

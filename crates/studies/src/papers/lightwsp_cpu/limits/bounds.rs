@@ -42,13 +42,14 @@ impl BusyCores {
 /// What bounds the rate of regions.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum RateBound {
-    /// Controllers write one region after the other, and tell each other of each: an ACK takes so many ns.
+    /// Controllers write one region after the other. Between two of them an ACK goes to each other controller
+    /// and takes `ns`.
     SerialAcks { ns: f64 },
-    /// They go on without.
+    /// Controllers go on without ACKs.
     OverlappedAcks,
-    /// Persistent memory takes so many bytes a ns, of all controllers, and is charged so many for a store.
+    /// Persistent memory of all controllers takes `bytes_ns` bytes a ns. A store counts as `bytes_a_store`.
     Writes { bytes_ns: f64, bytes_a_store: f64 },
-    /// The persist path of each core takes so many bytes a ns, in entries.
+    /// The persist path of each core takes `bytes_ns` bytes a ns. An entry has `entry_bytes`.
     PathOfCore { bytes_ns: f64, entry_bytes: f64 },
     /// One path for all cores.
     PathShared { bytes_ns: f64, entry_bytes: f64 },
