@@ -11,6 +11,7 @@ use durawarp::Experiment;
 use durawarp::crash::{CrashReport, CrashRequest, JudgedLevel, OutputCounts, Watching, crash_cpu};
 use durawarp::outcome::End;
 use durawarp::run::{AnyExperiment, Conduct, CpuExperiment, run_cpu};
+use durawarp::workload::{CpuCheck, CpuCheckKind};
 use rand_pcg::Pcg64;
 use rand_pcg::rand_core::Rng;
 
@@ -168,6 +169,23 @@ fn another_order_of_threads_output_is_right_unless_the_same_bytes_are_asked_for(
             report.promises
         );
     }
+}
+
+/// A check of the program leaves out the lines of its second thread: their order does not count, and what the
+/// first thread writes does.
+#[test]
+fn output_that_no_check_looks_at_is_not_compared() {
+    let strict = CrashRequest { resume: ALL, strict_output: true, ..CrashRequest::default() };
+    let judged = |except: &str| {
+        let mut experiment = experiment(&["bw", "w"], "light-wsp", &[]);
+        let kind = CpuCheckKind::Stdout { text: "Aa\nBa\n".to_owned(), except: vec![except.to_owned()] };
+        experiment.program.checks = vec![CpuCheck { name: "output".to_owned(), kind }];
+        crash(&experiment, &strict)
+    };
+    let report = judged("B");
+    let output = report.output.as_ref().unwrap();
+    assert!(report.holds() && output.same > 20 && output.other_order == 0, "{output:?}");
+    assert!(!judged("C").holds(), "no line has this text");
 }
 
 /// Scripts of some threads: what waits for a turn is given one by the thread before.

@@ -158,6 +158,25 @@ fn standard_input_is_a_file_of_the_program() {
 }
 
 #[test]
+fn variables_of_the_environment_are_words_and_values_of_parameters() {
+    let with = |env: &str| MANIFEST.replace("pm_mb = 2 }", &format!("pm_mb = 2, env = {{ {env} }} }}"));
+    let made = |env: &str| beside(&with(env), "in.txt", b"").map(|program| program.start.env);
+    let found = made("OMP_NUM_THREADS = \"THREADS\", LANG = \"'THREADS'\", OUT = \"-n{THREADS}\"").unwrap();
+    assert_eq!(found, ["OMP_NUM_THREADS=4", "LANG=THREADS", "OUT=-n4"]);
+    let told = |env: &str| made(env).unwrap_err().to_string();
+    assert!(told("LANG = \"THREAD\"").contains("did you mean `THREADS`?"), "{}", told("LANG = \"THREAD\""));
+    assert!(told("\"A=B\" = 1").contains("the name of a variable of the environment is empty or has a `=`"));
+    // The environment decides what a run prints: a result of another one is not reused.
+    let fingerprint = |env: &str| {
+        let mut parts = Vec::new();
+        let program = beside(&with(env), "in.txt", b"").unwrap();
+        program.fingerprint(&mut |name, bytes| parts.push((name.to_owned(), bytes.to_vec())));
+        parts
+    };
+    assert_ne!(fingerprint("A = 1"), fingerprint("A = 2"));
+}
+
+#[test]
 fn a_folder_tells_its_workloads_by_name() {
     let top = folder(MANIFEST);
     let paths = |folder: &Path| {

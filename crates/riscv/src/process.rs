@@ -5,7 +5,7 @@
 //!  0x1000                                                                      memory_bytes
 //!    | image | heap (brk) ->   ...   <- mappings, stacks of threads | stack of hart 0 |
 //! ```
-//! The stack is that of Linux's psABI: argc, arguments, an empty environment, and the auxiliary vector (PHDR,
+//! The stack is that of Linux's psABI: argc, arguments, the environment, and the auxiliary vector (PHDR,
 //! PHENT, PHNUM, PAGESZ, ENTRY, HWCAP, RANDOM). There is no vDSO: libraries make system calls instead.
 
 use std::sync::Arc;
@@ -43,6 +43,8 @@ pub struct Start {
     pub name: String,
     /// Arguments after it.
     pub args: Vec<String>,
+    /// Its environment: variables as `NAME=value`.
+    pub env: Vec<String>,
     /// The windows of its memory.
     pub windows: Windows,
     /// Bytes of the first stack, and of threads' if they do not ask for others.
@@ -57,7 +59,22 @@ impl Default for Start {
     /// 64 MiB of memory, 1 MiB of persistent memory, stacks of 1 MiB.
     fn default() -> Start {
         let windows = Windows { memory_bytes: 64 << 20, pm_bytes: 1 << 20 };
-        Start { name: "program".to_owned(), args: Vec::new(), windows, stack_bytes: 1 << 20, seed: 1, stdin: None }
+        Start {
+            name: "program".to_owned(),
+            args: Vec::new(),
+            env: Vec::new(),
+            windows,
+            stack_bytes: 1 << 20,
+            seed: 1,
+            stdin: None,
+        }
+    }
+}
+
+impl Start {
+    /// Argument 0, arguments and environment, as they lie on the stack.
+    fn strings(&self) -> impl Iterator<Item = &String> {
+        std::iter::once(&self.name).chain(&self.args).chain(&self.env)
     }
 }
 
@@ -97,7 +114,7 @@ impl Process {
         }
         let heap_start = page_up(image.end());
         let stack_start = memory_bytes.saturating_sub(page_up(start.stack_bytes.min(MEMORY_MAX_BYTES)));
-        let args: u64 = start.args.iter().chain([&start.name]).map(|arg| arg.len() as u64 + 9).sum();
+        let args: u64 = start.strings().map(|text| text.len() as u64 + 9).sum();
         let stack_bytes = memory_bytes.saturating_sub(stack_start);
         if stack_start < heap_start {
             let end = heap_start / 1024;
@@ -106,7 +123,7 @@ impl Process {
                 start.stack_bytes
             ));
         } else if args + 512 > stack_bytes / 2 {
-            fault(format!("arguments of {args} bytes do not fit on a stack of {stack_bytes} bytes"));
+            fault(format!("arguments and environment of {args} bytes do not fit on a stack of {stack_bytes} bytes"));
         }
         faults.into_result(())?;
         let code = image.segments.iter().filter(|s| s.executable).map(|s| (s.address, s.bytes.as_slice()));
@@ -137,11 +154,12 @@ impl Process {
 fn stack(image: &Executable, start: &Start, top: u64) -> (u64, Vec<u8>) {
     let mut strings = Vec::new();
     let mut offsets = Vec::new();
-    for arg in std::iter::once(&start.name).chain(&start.args) {
+    for text in start.strings() {
         offsets.push(strings.len() as u64);
         // An argument ends at its first zero.
-        strings.extend(arg.bytes().take_while(|byte| *byte != 0).chain([0]));
+        strings.extend(text.bytes().take_while(|byte| *byte != 0).chain([0]));
     }
+    let argc = 1 + start.args.len();
     let strings_at = top - (strings.len() as u64).next_multiple_of(16);
     let random_at = strings_at - 16;
     let auxiliary = [
@@ -154,10 +172,11 @@ fn stack(image: &Executable, start: &Start, top: u64) -> (u64, Vec<u8>) {
         (tag::RANDOM, random_at),
         (0, 0),
     ];
-    let mut words = vec![offsets.len() as u64];
-    words.extend(offsets.iter().map(|offset| strings_at + offset));
-    // The ends of the arguments and of the empty environment.
-    words.extend([0, 0]);
+    let mut words = vec![argc as u64];
+    // Arguments and environment each end with a null pointer.
+    for part in [&offsets[..argc], &offsets[argc..]] {
+        words.extend(part.iter().map(|offset| strings_at + offset).chain([0]));
+    }
     words.extend(auxiliary.iter().flat_map(|&(tag, value)| [tag, value]));
     let pointer = (random_at - 8 * words.len() as u64) & !15;
     let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
@@ -190,17 +209,19 @@ mod tests {
     }
 
     #[test]
-    fn the_stack_holds_arguments_an_empty_environment_and_the_auxiliary_vector() {
-        let start =
-            Start { name: "hash".to_owned(), args: vec!["--ops".to_owned(), "12".to_owned()], ..Start::default() };
+    fn the_stack_holds_arguments_the_environment_and_the_auxiliary_vector() {
+        let args = vec!["--ops".to_owned(), "12".to_owned()];
+        let env = vec!["A=7".to_owned(), "LANG=C".to_owned()];
+        let start = Start { name: "hash".to_owned(), args, env, ..Start::default() };
         let process = Process::new(image(), start).unwrap();
         let (memory, sp) = (process.memory(), process.stack_pointer);
         assert_eq!((sp % 16, word(&memory, sp)), (0, 3));
         let text = |i: u64| memory.read(word(&memory, sp + 8 * i), 3).unwrap().to_vec();
         assert_eq!([text(1), text(2), text(3)], [*b"has", *b"--o", *b"12\0"]);
-        assert_eq!([4, 5].map(|i| word(&memory, sp + 8 * i)), [0, 0]);
+        assert_eq!([text(5), text(6)], [*b"A=7", *b"LAN"]);
+        assert_eq!([4, 7].map(|i| word(&memory, sp + 8 * i)), [0, 0]);
         let auxiliary: Vec<(u64, u64)> =
-            (0..8).map(|i| (word(&memory, sp + 48 + 16 * i), word(&memory, sp + 56 + 16 * i))).collect();
+            (0..8).map(|i| (word(&memory, sp + 64 + 16 * i), word(&memory, sp + 72 + 16 * i))).collect();
         assert_eq!(auxiliary[..6], [(3, 0x10040), (4, 56), (5, 5), (6, 4096), (9, 0x10000), (16, 0x112d)]);
         assert_eq!((auxiliary[6].0, auxiliary[7]), (25, (0, 0)));
         assert_ne!(memory.read(auxiliary[6].1, 16).unwrap(), [0; 16]);

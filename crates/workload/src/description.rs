@@ -34,6 +34,9 @@ pub struct Description {
 pub struct ProgramDescription {
     /// Arguments.
     pub args: Vec<String>,
+    /// Its environment: variables as `NAME=value`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub env: Vec<String>,
     /// Threads that its manifest says.
     pub threads: u32,
     pub memory_bytes: u64,

@@ -8,9 +8,12 @@
 //! | of several threads | other bytes of a thread | either may be right: what a thread sees has an order |
 //!
 //! Output of a committed region is part of the system that the program goes on with; what was not committed
-//! is written again. So the two are compared whole. With [`CrashRequest::strict_output`](super::CrashRequest)
-//! all that is not equal is wrong. Invariant: counts do not depend on the order in which states are judged.
+//! is written again. So the two are compared whole, but for lines of standard output with a text of `except`
+//! of the program's checks (times, rates): those differ from run to run of a program that is right. With
+//! [`CrashRequest::strict_output`](super::CrashRequest) all else that is not equal is wrong. Invariant: counts
+//! do not depend on the order in which states are judged.
 
+use std::borrow::Cow;
 use std::sync::Mutex;
 
 use serde::Serialize;
@@ -41,12 +44,27 @@ pub(super) struct ExpectedOutput {
     /// Several threads ran.
     threads: bool,
     strict: bool,
+    /// A line of standard output with one of these texts counts on neither side.
+    except: Vec<String>,
     counts: Mutex<OutputCounts>,
 }
 
+/// Standard output but for lines that contain a text of `except`.
+fn but_for<'a>(bytes: &'a [u8], except: &[String]) -> Cow<'a, [u8]> {
+    if except.is_empty() {
+        return Cow::Borrowed(bytes);
+    }
+    let counts = |line: &&[u8]| {
+        let line = String::from_utf8_lossy(line);
+        !except.iter().any(|text| line.contains(text.as_str()))
+    };
+    Cow::Owned(bytes.split_inclusive(|&byte| byte == b'\n').filter(counts).flatten().copied().collect())
+}
+
 /// What each thread wrote. Threads are numbered in the order in which they begin, which may be another.
-fn by_thread(written: &[Written]) -> Vec<(bool, Vec<u8>)> {
-    let mut all: Vec<_> = written.iter().map(|of| (of.to_stderr, of.bytes.clone())).collect();
+fn by_thread(written: &[Written], except: &[String]) -> Vec<(bool, Vec<u8>)> {
+    let judged = |of: &Written| but_for(&of.bytes, if of.to_stderr { &[] } else { except }).into_owned();
+    let mut all: Vec<_> = written.iter().map(|of| (of.to_stderr, judged(of))).collect();
     all.sort_unstable();
     all
 }
@@ -57,14 +75,15 @@ fn shown(bytes: &[u8]) -> String {
 }
 
 impl ExpectedOutput {
-    /// Of a run that ended with this system.
-    pub(super) fn new(os: &Os, strict: bool) -> ExpectedOutput {
+    /// Of a run that ended with this system. Lines of standard output with a text of `except` do not count.
+    pub(super) fn new(os: &Os, strict: bool, except: Vec<String>) -> ExpectedOutput {
         let (stdout, stderr) = os.output();
         ExpectedOutput {
-            streams: [stdout.to_vec(), stderr.to_vec()],
-            by_thread: by_thread(&os.written()),
+            streams: [but_for(stdout, &except).into_owned(), stderr.to_vec()],
+            by_thread: by_thread(&os.written(), &except),
             threads: os.threads_begun() > 1,
             strict,
+            except,
             counts: Mutex::default(),
         }
     }
@@ -75,12 +94,14 @@ impl ExpectedOutput {
     /// It is wrong.
     pub(super) fn compare(&self, streams: [&[u8]; 2], written: &[Written]) -> Result<(), String> {
         let Ok(mut counts) = self.counts.lock() else { unreachable!("nobody panics while counting") };
+        let stdout = but_for(streams[0], &self.except);
+        let streams = [&*stdout, streams[1]];
         let differs = (0..2).find(|&at| streams[at] != self.streams[at]);
         let Some(differs) = differs else {
             counts.same += 1;
             return Ok(());
         };
-        let other_order = by_thread(written) == self.by_thread;
+        let other_order = by_thread(written, &self.except) == self.by_thread;
         let what = ["standard output", "standard error"][differs];
         let (found, expected) = (streams[differs], &self.streams[differs]);
         let from = found.iter().zip(expected).take_while(|(one, other)| one == other).count();
@@ -111,9 +132,36 @@ mod tests {
     use super::*;
 
     fn expected(threads: bool, strict: bool) -> ExpectedOutput {
-        let by_thread = by_thread(&[written(100, "a\n"), written(101, "b\n")]);
+        let by_thread = by_thread(&[written(100, "a\n"), written(101, "b\n")], &[]);
         let streams = [b"a\nb\n".to_vec(), Vec::new()];
-        ExpectedOutput { streams, by_thread, threads, strict, counts: Mutex::default() }
+        ExpectedOutput { streams, by_thread, threads, strict, except: Vec::new(), counts: Mutex::default() }
+    }
+
+    #[test]
+    fn lines_that_the_programs_check_leaves_out_count_on_neither_side_and_other_lines_do() {
+        let text = |seconds: &str, sum: &str| format!("Total time (secs): {seconds}\nsum {sum}\nticks {seconds}");
+        let except = || vec!["(secs)".to_owned(), "ticks".to_owned()];
+        let first = text("0.5", "7");
+        let expected = |except: Vec<String>| ExpectedOutput {
+            streams: [but_for(first.as_bytes(), &except).into_owned(), b"Total (secs) 1\n".to_vec()],
+            by_thread: by_thread(&[written(100, &first)], &except),
+            threads: false,
+            strict: true,
+            except,
+            counts: Mutex::default(),
+        };
+        let compare = |of: &ExpectedOutput, stdout: &str, stderr: &str| {
+            of.compare([stdout.as_bytes(), stderr.as_bytes()], &[written(100, stdout)]).is_ok()
+        };
+        let stderr = "Total (secs) 1\n";
+        let found = |of: &ExpectedOutput| {
+            [text("0.5", "7"), text("0.7", "7"), text("0.7", "8"), "sum 7\n".to_owned()]
+                .map(|out| compare(of, &out, stderr))
+        };
+        assert_eq!(found(&expected(except())), [true, true, false, true]);
+        assert_eq!(found(&expected(Vec::new())), [true, false, false, false]);
+        // What the manifest leaves out is of standard output: standard error is compared whole.
+        assert!(!compare(&expected(except()), &first, "Total (secs) 2\n"));
     }
 
     fn written(thread: u64, text: &str) -> Written {

@@ -105,7 +105,7 @@ impl Crashed for FormedCores<'_> {
             of: self,
             log,
             left,
-            output: ExpectedOutput::new(os, strict),
+            output: ExpectedOutput::new(os, strict, self.experiment.program.lines_not_judged()),
             instructions: gone_on::most_instructions(&finished.outcome),
             stop: ran.watching.stop,
         });

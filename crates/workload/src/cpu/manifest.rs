@@ -12,6 +12,7 @@ use durawarp_riscv::syscalls::File;
 /// How the program is started.
 pub(crate) const PROGRAM: Shape = Shape::Table(&[
     optional("args", List(&Expression)),
+    optional("env", Map(&Expression)),
     optional("threads", Expression),
     optional("memory_mb", Expression),
     optional("pm_mb", Expression),
@@ -121,6 +122,17 @@ pub(crate) struct Sizes {
     pub(crate) stack_kb: Option<Expr>,
 }
 
+/// What the program finds when it begins, but for sizes.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct StartForm {
+    pub(crate) args: Vec<Argument>,
+    /// Names and values of its environment.
+    pub(crate) env: Vec<(String, Argument)>,
+    pub(crate) files: Vec<File>,
+    /// Of these the one that standard input reads.
+    pub(crate) stdin: Option<String>,
+}
+
 /// A manifest, read.
 #[derive(Debug, Clone)]
 pub(crate) struct CpuManifest {
@@ -131,10 +143,7 @@ pub(crate) struct CpuManifest {
     pub(crate) profiles: Vec<Profile>,
     pub(crate) names: Names,
     pub(crate) sizes: Sizes,
-    pub(crate) args: Vec<Argument>,
-    pub(crate) files: Vec<File>,
-    /// Of these the one that standard input reads.
-    pub(crate) stdin: Option<String>,
+    pub(crate) start: StartForm,
     pub(crate) checks: Vec<NamedCheck>,
     pub(crate) recovery: Option<Vec<Argument>>,
     /// What clients of the server do, and what the program needs of servers; none where the workload is the

@@ -156,7 +156,7 @@ impl CpuProgram {
     /// The program as it was resolved, for a result file.
     pub fn describe(&self) -> Description {
         let Windows { memory_bytes, pm_bytes } = self.start.windows;
-        let args = self.start.args.clone();
+        let (args, env) = (self.start.args.clone(), self.start.env.clone());
         Description {
             workload: self.name.clone(),
             profile: self.profile.clone(),
@@ -164,7 +164,7 @@ impl CpuProgram {
             params: self.params.clone(),
             buffers: Vec::new(),
             instrument: None,
-            program: Some(ProgramDescription { args, threads: self.threads, memory_bytes, pm_bytes }),
+            program: Some(ProgramDescription { args, env, threads: self.threads, memory_bytes, pm_bytes }),
             trace: None,
         }
     }
@@ -179,6 +179,16 @@ impl CpuProgram {
         self.checks.iter().any(|check| check.kind == CpuCheckKind::Functional)
     }
 
+    /// Texts whose lines of standard output no check looks at: `except` of all its checks of `stdout`.
+    #[must_use]
+    pub fn lines_not_judged(&self) -> Vec<String> {
+        let of = |check: &CpuCheck| match &check.kind {
+            CpuCheckKind::Stdout { except, .. } => except.clone(),
+            _ => Vec::new(),
+        };
+        self.checks.iter().flat_map(of).collect()
+    }
+
     /// Everything that decides its runs and their verdicts, except machine and scheme: name and bytes of each
     /// part.
     pub fn fingerprint(&self, take: &mut dyn FnMut(&str, &[u8])) {
@@ -187,6 +197,7 @@ impl CpuProgram {
         take("name", self.start.name.as_bytes());
         take("profile", self.profile.as_bytes());
         self.start.args.iter().for_each(|arg| take("argument", arg.as_bytes()));
+        self.start.env.iter().for_each(|variable| take("variable", variable.as_bytes()));
         let Windows { memory_bytes, pm_bytes } = self.start.windows;
         for (name, value) in [
             ("memory", memory_bytes),
@@ -239,16 +250,19 @@ impl<'a> Making<'a> {
         let stack_kb = self.size(sizes.stack_kb.as_ref(), "stack_kb", 4, MEMORY_MAX_BYTES / 1024, STACK_KB);
         let threads = self.size(sizes.threads.as_ref(), "threads", 1, u64::from(u16::MAX), 1) as u32;
         // What the user adds comes last: of an option that is there twice most programs take the last.
-        let mut args = self.arguments(&manifest.args);
+        let mut args = self.arguments(&manifest.start.args);
         args.extend(choice.args.iter().cloned());
+        let mut variable = |(name, value)| self.argument(value).map(|value| format!("{name}={value}"));
+        let env = manifest.start.env.iter().filter_map(|(name, value)| variable((name, value))).collect();
         let windows = Windows { memory_bytes: memory_mb * MB, pm_bytes: pm_mb * MB };
         let start = Start {
             name: manifest.name.clone(),
             args,
+            env,
             windows,
             stack_bytes: stack_kb * 1024,
             seed: manifest.seed.wrapping_add(choice.seed),
-            stdin: manifest.stdin.clone(),
+            stdin: manifest.start.stdin.clone(),
         };
         let image = self.image(&start);
         let params = manifest.params.iter().map(|param| param.name.clone()).zip(values.iter().copied()).collect();
@@ -261,7 +275,7 @@ impl<'a> Making<'a> {
             image,
             start,
             threads,
-            files: manifest.files.clone(),
+            files: manifest.start.files.clone(),
             checks: self.checks(&profile),
             recovery,
             clients: self.clients(choice),

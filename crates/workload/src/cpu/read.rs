@@ -6,7 +6,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::argument;
-use super::manifest::{Argument, CheckForm, ClientKey, CpuManifest, MANIFEST, NamedCheck, OF_KERNELS, RECOVERY, Sizes};
+use super::manifest::{
+    Argument, CheckForm, ClientKey, CpuManifest, MANIFEST, NamedCheck, OF_KERNELS, RECOVERY, Sizes, StartForm,
+};
 use crate::expr::{Expr, Scope, Type, Value};
 use crate::manifest::names::Names;
 use crate::manifest::source::Folder;
@@ -146,8 +148,7 @@ impl CpuReader<'_> {
             stack_kb: size("stack_kb"),
         };
         // A manifest without `program` was reported: everything has its default then.
-        let args = program.map_or_else(Vec::new, |program| self.arguments(program));
-        let (files, stdin) = program.map_or_else(Default::default, |program| self.files(program));
+        let start = program.map_or_else(StartForm::default, |program| self.start(program));
         let known: Vec<&str> = profiles.iter().map(|profile| profile.name.as_str()).chain(["default"]).collect();
         let checks = self.checks(root, &known);
         let recovery = root.table("recovery").map(|recovery| self.arguments(recovery));
@@ -161,9 +162,7 @@ impl CpuReader<'_> {
             profiles,
             names: std::mem::take(&mut self.names),
             sizes,
-            args,
-            files,
-            stdin,
+            start,
             checks,
             recovery,
             clients,
@@ -197,6 +196,26 @@ impl CpuReader<'_> {
         let items = table.get("args").and_then(Item::list).unwrap_or_default();
         let read = |item| argument::read(item, &self.scope()).map_err(|fault| self.faults.push(fault)).ok();
         items.into_iter().filter_map(read).collect()
+    }
+
+    fn start(&mut self, program: TomlTable<'_>) -> StartForm {
+        let (args, env) = (self.arguments(program), self.environment(program));
+        let (files, stdin) = self.files(program);
+        StartForm { args, env, files, stdin }
+    }
+
+    /// Variables of the environment, in the manifest's order.
+    fn environment(&mut self, program: TomlTable<'_>) -> Vec<(String, Argument)> {
+        let mut env = Vec::new();
+        for (name, place, item) in program.table("env").into_iter().flat_map(TomlTable::entries) {
+            // The C library finds a variable by what stands before the first `=`.
+            if name.is_empty() || name.contains(['=', '\0']) {
+                self.faults.push(place.fault("the name of a variable of the environment is empty or has a `=`"));
+            }
+            let value = argument::read(item, &self.scope()).map_err(|fault| self.faults.push(fault));
+            env.extend(value.ok().map(|value| (name.to_owned(), value)));
+        }
+        env
     }
 
     /// Keys of a table of the machine.
