@@ -7,6 +7,7 @@
 //! device's clock; a bank is opened before it is read. Not here: what a write to NVM costs, and queues.
 
 use durawarp_base::choice;
+use durawarp_base::spec::Picojoules;
 
 choice! {
     /// How DRAM is refreshed.
@@ -170,6 +171,8 @@ pub struct Refresh {
     /// From one such command of a rank (of a pseudo channel) to its next, in cycles: under `all_bank` each is
     /// for all banks, otherwise they go from one target to the next.
     pub every_cycles: u32,
+    /// What one draws above an open bank, of all devices of its target; `None` where the file does not say.
+    pub energy: Option<Picojoules>,
 }
 
 /// Lines between the bus and the cells of NVM, those of one bank of the device.

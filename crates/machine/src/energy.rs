@@ -2,7 +2,7 @@
 //!
 //! The model never reads them: the outcome multiplies them with counters when a run is over, so that
 //! no cycle follows from any of them. Source: each machine file has one beside every number. Not here: static
-//! power, clocks, instruction fetch and scheduling, execution units of SMs, queues of controllers, refresh.
+//! power, clocks, instruction fetch and scheduling, execution units of SMs, queues of controllers.
 
 use durawarp_base::spec;
 use durawarp_base::spec::Picojoules;
@@ -21,6 +21,9 @@ macro_rules! energy_spec {
                 dram_read_bit_pj: Picojoules,
                 /// A bit written to DRAM, its cell included.
                 dram_write_bit_pj: Picojoules,
+                /// One refresh command of DRAM, above what an open bank draws. A device that says it is asked
+                /// where the machine does not say it.
+                dram_refresh_pj: Picojoules,
                 /// A bit of an NVM row that is sensed when the row is opened.
                 nvm_activate_bit_pj: Picojoules,
                 /// A bit read from an open NVM row.

@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 
 use super::presets::{CPU_MACHINES, DEFAULT_CPU_MACHINE, DEFAULT_MACHINE, MACHINES};
 use durawarp_base::document::{is_path, top_texts};
-use durawarp_base::spec::{Key, Megahertz};
+use durawarp_base::spec::{Key, Megahertz, Picojoules};
 use durawarp_machine::MachineSpec;
 use durawarp_machine::cpu::CpuSpec;
 use durawarp_machine::device::Device;
@@ -93,6 +93,8 @@ impl fmt::Display for Compute {
 pub struct MemorySpecs<'a> {
     pub(super) dram: &'a mut MediaSpec,
     pub(super) nvm: &'a mut NvmSpec,
+    /// What a refresh of DRAM costs.
+    pub(super) refresh_energy: &'a mut Picojoules,
     pub(super) memory_mhz: Megahertz,
     /// Of a channel's data bus.
     pub(super) bytes_per_cycle: u32,
@@ -134,7 +136,8 @@ impl ComputeSpec for MachineSpec {
 
     fn memory(&mut self) -> MemorySpecs<'_> {
         let (memory_mhz, bytes_per_cycle) = (self.clock.memory_mhz, self.bus.bytes_per_cycle);
-        MemorySpecs { dram: &mut self.dram, nvm: &mut self.nvm, memory_mhz, bytes_per_cycle }
+        let refresh_energy = &mut self.energy.dram_refresh_pj;
+        MemorySpecs { dram: &mut self.dram, nvm: &mut self.nvm, refresh_energy, memory_mhz, bytes_per_cycle }
     }
 
     fn address_map(&self, tables: [Option<&Device>; 2]) -> Result<AddressMap, String> {
@@ -154,7 +157,8 @@ impl ComputeSpec for CpuSpec {
 
     fn memory(&mut self) -> MemorySpecs<'_> {
         let (memory_mhz, bytes_per_cycle) = (self.clock.memory_mhz, self.bus.bytes_per_cycle);
-        MemorySpecs { dram: &mut self.dram, nvm: &mut self.nvm, memory_mhz, bytes_per_cycle }
+        let refresh_energy = &mut self.energy.dram_refresh_pj;
+        MemorySpecs { dram: &mut self.dram, nvm: &mut self.nvm, refresh_energy, memory_mhz, bytes_per_cycle }
     }
 
     fn address_map(&self, tables: [Option<&Device>; 2]) -> Result<AddressMap, String> {

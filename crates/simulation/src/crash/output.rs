@@ -9,9 +9,9 @@
 //!
 //! Output of a committed region is part of the system that the program goes on with; what was not committed
 //! is written again. So the two are compared whole, but for lines of standard output with a text of `except`
-//! of the program's checks (times, rates): those differ from run to run of a program that is right. With
-//! [`CrashRequest::strict_output`](super::CrashRequest) all else that is not equal is wrong. Invariant: counts
-//! do not depend on the order in which states are judged.
+//! of the program's checks (times, rates): those differ from run to run of a program that is right. All else
+//! that is not equal is wrong with [`CrashRequest::strict_output`](super::CrashRequest). Invariant: counts do
+//! not depend on the order in which states are judged.
 
 use std::borrow::Cow;
 use std::sync::Mutex;

@@ -62,12 +62,13 @@ const L2: [(&str, [u64; 2]); 5] = [
 ];
 
 /// Three channels.
-const CONTROLLERS: [(&str, [u64; 3]); 5] = [
+const CONTROLLERS: [(&str, [u64; 3]); 6] = [
     ("dram_read_bytes", [600_000, 400_000, 200_000]),
     ("dram_written_bytes", [100_000, 90_000, 38_571]),
     ("nvm_read_bytes", [100_000, 90_000, 110_000]),
     ("nvm_written_bytes", [7_143, 20_000, 30_000]),
     ("wpq_entry_ticks", [1_000_000, 240_000, 200_000]),
+    ("refreshes", [5, 4, 3]),
 ];
 
 /// A time at 1.4 GHz and five ticks a cycle.

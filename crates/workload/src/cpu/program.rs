@@ -252,13 +252,11 @@ impl<'a> Making<'a> {
         // What the user adds comes last: of an option that is there twice most programs take the last.
         let mut args = self.arguments(&manifest.start.args);
         args.extend(choice.args.iter().cloned());
-        let mut variable = |(name, value)| self.argument(value).map(|value| format!("{name}={value}"));
-        let env = manifest.start.env.iter().filter_map(|(name, value)| variable((name, value))).collect();
         let windows = Windows { memory_bytes: memory_mb * MB, pm_bytes: pm_mb * MB };
         let start = Start {
             name: manifest.name.clone(),
             args,
-            env,
+            env: self.environment(),
             windows,
             stack_bytes: stack_kb * 1024,
             seed: manifest.seed.wrapping_add(choice.seed),
@@ -306,6 +304,13 @@ impl<'a> Making<'a> {
                 default
             }
         }
+    }
+
+    /// Variables as `NAME=value`.
+    fn environment(&mut self) -> Vec<String> {
+        let manifest = self.manifest;
+        let mut variable = |name: &str, value| self.argument(value).map(|value| format!("{name}={value}"));
+        manifest.start.env.iter().filter_map(|(name, value)| variable(name, value)).collect()
     }
 
     fn arguments(&mut self, args: &[Argument]) -> Vec<String> {

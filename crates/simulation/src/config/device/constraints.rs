@@ -9,6 +9,7 @@ use std::ops::Range;
 
 use durawarp_base::diagnostic::Diagnostics;
 use durawarp_base::document::{Item, Place, TomlTable, Value};
+use durawarp_base::spec::Picojoules;
 use durawarp_machine::device::{Command, Constraint, Effect, Refresh, RefreshPolicy};
 
 use super::organisation::{no_level, texts};
@@ -235,7 +236,40 @@ pub(super) fn refreshes(
             faults.push(table.place().fault("a refresh every 0 cycles leaves no time for anything else"));
         }
         let every_cycles = every.map_or(1, |every| every.clamp(1, i64::from(u32::MAX)) as u32);
-        refreshes.push(Refresh { policy, command: nth as u8, every_cycles });
+        let energy = energy_of_refresh(table, timings, faults);
+        refreshes.push(Refresh { policy, command: nth as u8, every_cycles, energy });
     }
+    share_energy(&mut refreshes);
     refreshes
+}
+
+/// A bound on what no device draws.
+const MOST_REFRESH_MW: f64 = 100_000.0;
+
+/// Power times duration, where the file says them.
+fn energy_of_refresh(table: TomlTable<'_>, timings: &mut Timings<'_>, faults: &mut Diagnostics) -> Option<Picojoules> {
+    let (power, lasts) = (table.get("power_mw"), table.get("lasts"));
+    if power.is_some() != lasts.is_some() {
+        let fault = table.place().fault("the energy of a refresh needs both `power_mw` and `lasts`");
+        faults.push(fault.with_help("lasts = \"RFC\": how long the power is drawn"));
+    }
+    let cycles = timings.evaluate_item(lasts?)?;
+    let power_mw = power?.number()?.as_f64();
+    if !(0.0..=MOST_REFRESH_MW).contains(&power_mw) || cycles < 0 {
+        faults.push(power?.place().fault(format!("a refresh draws 0 to {MOST_REFRESH_MW} mW for 0 cycles or more")));
+        return None;
+    }
+    // mW times ps are fJ.
+    Some(Picojoules { fj: (power_mw * (cycles as u64 * timings.t_ck_ps) as f64).round() as u64 })
+}
+
+/// A refresh of fewer banks restores as many rows in a given time: where the file says the energy of one
+/// policy, that of another follows from how often each is issued.
+fn share_energy(refreshes: &mut [Refresh]) {
+    let Some(said) = refreshes.iter().find(|own| own.energy.is_some()).cloned() else { return };
+    let fj = said.energy.map_or(0, |energy| energy.fj);
+    for own in refreshes.iter_mut().filter(|own| own.energy.is_none()) {
+        let share = u128::from(fj) * u128::from(own.every_cycles) / u128::from(said.every_cycles);
+        own.energy = Some(Picojoules { fj: share as u64 });
+    }
 }

@@ -86,6 +86,8 @@ const REFRESH: &[KeyRule] = &[
     required("policy", Shape::Words(&POLICIES)),
     required("command", Shape::Text),
     required("every", Shape::Expression),
+    optional("power_mw", Shape::Number),
+    optional("lasts", Shape::Expression),
 ];
 
 /// The keys of a device file.

@@ -110,7 +110,8 @@ pub fn table(device: &Device) -> String {
     for refresh in &device.refreshes {
         let policy = word_of(refresh.policy);
         let (command, every) = (&device.commands[usize::from(refresh.command)].name, u64::from(refresh.every_cycles));
-        _ = writeln!(out, "  {policy}: {command} every {every} cycles, {:.1} ns", ns(every));
+        let energy = refresh.energy.map_or_else(String::new, |energy| format!(", {energy} pJ each"));
+        _ = writeln!(out, "  {policy}: {command} every {every} cycles, {:.1} ns{energy}", ns(every));
     }
     out
 }

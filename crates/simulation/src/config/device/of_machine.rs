@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use durawarp_base::diagnostic::{Diagnostic, Diagnostics};
 use durawarp_base::document::{Draft, Override, ParameterDocument, Setting, USER_SOURCE, is_path};
-use durawarp_base::spec::{Megahertz, Nanos};
+use durawarp_base::spec::{Megahertz, Nanos, Picojoules};
 use durawarp_machine::device::{Device, PLAIN, RefreshPolicy};
 use durawarp_machine::media::MediaSpec;
 
@@ -44,19 +44,31 @@ const OF_DEVICE: [(&str, &str); 12] = [
     ("t_wr_ns", "1"),
 ];
 
+/// The source of a value that stands where a machine file has none.
+const LEFT_OUT: &str = "dram.device";
+
+/// The key that a device of any kind, or none, decides where the machine does not.
+const REFRESH_ENERGY: [&str; 2] = ["energy", "dram_refresh_pj"];
+
 /// A machine that names its DRAM device need not say what the device says.
 pub(in super::super) fn leave_to_device(draft: &mut Draft<'_>) {
+    leave_out(draft, REFRESH_ENERGY, "0");
     if draft.given("dram", "device").is_none_or(|device| *device == PLAIN) {
         return;
     }
     for (key, value) in OF_DEVICE {
-        if draft.given("dram", key).is_none() {
-            draft.set(&Setting {
-                over: Override { key: format!("dram.{key}"), value: value.to_owned() },
-                source: "dram.device".to_owned(),
-                written: Diagnostic::nowhere("", ""),
-            });
-        }
+        leave_out(draft, ["dram", key], value);
+    }
+}
+
+/// Sets a key that is not there.
+fn leave_out(draft: &mut Draft<'_>, [table, key]: [&str; 2], value: &str) {
+    if draft.given(table, key).is_none() {
+        draft.set(&Setting {
+            over: Override { key: format!("{table}.{key}"), value: value.to_owned() },
+            source: LEFT_OUT.to_owned(),
+            written: Diagnostic::nowhere("", ""),
+        });
     }
 }
 
@@ -71,12 +83,33 @@ pub(in super::super) fn devices(
     if let Some(device) = &devices[0] {
         adopt(device, specs.dram, document, faults);
     }
+    adopt_refresh_energy(devices[0].as_deref(), &mut specs, document);
     devices
+}
+
+/// Makes a refresh cost what the device's file says, unless the machine says it.
+fn adopt_refresh_energy(device: Option<&Device>, specs: &mut MemorySpecs<'_>, document: &mut ParameterDocument) {
+    let [table, key] = REFRESH_ENERGY;
+    let source = document.sources.entry(format!("{table}.{key}")).or_default();
+    if source != LEFT_OUT {
+        return;
+    }
+    let refresh = device.and_then(|device| {
+        let own = device.refreshes.iter().find(|own| own.policy == specs.dram.refresh);
+        own.map(|own| (device, own.energy))
+    });
+    (*specs.refresh_energy, *source) = match refresh {
+        Some((device, Some(energy))) => {
+            (energy, format!("device `{}`, {}: power_mw of its refresh", device.name, device.variant.join(", ")))
+        }
+        Some((device, None)) => (Picojoules::default(), format!("chosen: device `{}` does not say it", device.name)),
+        None => (Picojoules::default(), "of no effect: DRAM is not refreshed".to_owned()),
+    };
 }
 
 /// The devices, and what is wrong with what is asked of them.
 fn named(specs: &mut MemorySpecs<'_>, document: &ParameterDocument, faults: &mut Diagnostics) -> Devices {
-    let MemorySpecs { dram, nvm, memory_mhz, bytes_per_cycle } = specs;
+    let MemorySpecs { dram, nvm, memory_mhz, bytes_per_cycle, .. } = specs;
     let (memory_mhz, bytes_per_cycle) = (*memory_mhz, *bytes_per_cycle);
     dram.device = beside(&document.blame("dram", "device", "").file, &dram.device);
     nvm.device = beside(&document.blame("nvm", "device", "").file, &nvm.device);
@@ -284,6 +317,30 @@ mod tests {
         // A plain device has nobody else to say it.
         let told = read("\"plain\"").unwrap_err().to_string();
         assert!(told.contains("`[dram]` lacks banks, row_bytes, t_rcd_ns"), "{told}");
+    }
+
+    #[test]
+    fn a_refresh_costs_what_the_device_says_unless_the_machine_says_it() {
+        let of = |machine: &str, set: &[&str]| {
+            let own = with(machine, set).unwrap();
+            let source = own.sources["energy.dram_refresh_pj"].clone();
+            (own.spec.energy.dram_refresh_pj.to_string(), source)
+        };
+        // 117 mW for 298 cycles of 1.176 ns: JEDEC's 350 ns rounded up.
+        let (each, source) = of("volta-v100", &[]);
+        assert_eq!((each.as_str(), source.contains("device `hbm2`")), ("41002.416", true), "{source}");
+        // As many rows in a given time, by one bank after another: a sixteenth each, but for the rounding of
+        // REFIpb to whole cycles.
+        let (bank, _) = of("volta-v100", &["dram.refresh=per_bank"]);
+        let sixteenth = 41002.416 / bank.parse::<f64>().unwrap();
+        assert!((15.9..16.2).contains(&sixteenth), "{sixteenth}");
+        let own = of("volta-v100", &["energy.dram_refresh_pj=7"]);
+        assert_eq!((own.0.as_str(), own.1.contains("hbm2")), ("7", false));
+        let (none, source) = of("agpm-table4", &[]);
+        assert_eq!((none.as_str(), source.as_str()), ("0", "of no effect: DRAM is not refreshed"));
+        let whole = CpuMachine::read("lightwsp-cpu", &[]).unwrap();
+        // 1987.2 mW for 421 cycles of 0.833 ns.
+        assert_eq!(whole.spec.energy.dram_refresh_pj.to_string(), "696897.13");
     }
 
     #[test]

@@ -270,6 +270,9 @@ fn commands_bins_and_refresh_are_checked() {
     );
     check("every = \"REFI\"", "every = \"REFY\"", "REFY", "unknown timing `REFY`");
     check_at("every = \"REFI\"", "every = 0", "[[refresh]]", "a refresh every 0 cycles");
+    check_at("lasts = \"RFC\"\n", "", "[[refresh]]", "the energy of a refresh needs both `power_mw` and `lasts`");
+    check("power_mw = 1987.2", "power_mw = -1", "-1", "a refresh draws 0 to 100000 mW");
+    check("lasts = \"RFC\"", "lasts = \"RFD\"", "RFD", "unknown timing `RFD`");
     let window = "\"ACT > ACT : FAW ; window 4\"";
     check(window, "\"ACT > ACT : FAW ; window 1\"", " window 1", "expected `window N` from 2 to 64, or `other`");
     check(window, "\"ACT > PRE : FAW ; window 4\"", "ACT", "a window is of commands that open rows");
@@ -385,7 +388,7 @@ fn the_printed_table_is_the_whole_device() {
         "  rank: ACT > ACT: 26, from the last but 3",
         "  other rank: WR > RDA: 2",
         "  bank: WRA > ACT: 50",
-        "  all_bank: REFab every 9363 cycles, 7799.4 ns",
+        "  all_bank: REFab every 9363 cycles, 7799.4 ns, 696897.13 pJ each",
     ] {
         assert!(printed.lines().any(|own| own == line), "{line}\n{printed}");
     }

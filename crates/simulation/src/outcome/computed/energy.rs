@@ -8,8 +8,8 @@ use crate::outcome::{Devices, Energy, EnergyPart, Outcome};
 
 /// What is not in the energy of a machine with a GPU, and of one of CPU cores.
 const LEFT_OUT: [&str; 2] = [
-    "static power, clocks, fetch, scheduling and execution units of SMs, controllers, refresh, the host",
-    "static power, clocks, the way between cores and the shared cache, controllers, refresh, the network",
+    "static power, clocks, fetch, scheduling and execution units of SMs, controllers, the host",
+    "static power, clocks, the way between cores and the shared cache, controllers, the network",
 ];
 
 /// A kind of events: part, event, its parameter, how often it happened.
@@ -43,7 +43,7 @@ const CPU: [EventKind; 3] = [
     }),
 ];
 
-const DEVICES: [EventKind; 7] = [
+const DEVICES: [EventKind; 8] = [
     ("bus", "bits", "energy.bus_bit_pj", |c| {
         8 * c.controllers(&["dram_read_bytes", "dram_written_bytes", "nvm_read_bytes", "nvm_written_bytes"])
     }),
@@ -52,12 +52,16 @@ const DEVICES: [EventKind; 7] = [
     }),
     ("dram", "bits read", "energy.dram_read_bit_pj", |c| 8 * c.controllers(&["dram_read_bytes"])),
     ("dram", "bits written", "energy.dram_write_bit_pj", |c| 8 * c.controllers(&["dram_written_bytes"])),
+    ("dram", "refreshes", REFRESH, |c| c.controllers(&["refreshes"])),
     ("nvm", "bits of rows opened", "energy.nvm_activate_bit_pj", |c| {
         c.row_bits("nvm.row_bytes", c.devices(|devices| devices.nvm_activates))
     }),
     ("nvm", "bits read", "energy.nvm_read_bit_pj", |c| 8 * c.controllers(&["nvm_read_bytes"])),
     ("nvm", "bits written", "energy.nvm_write_bit_pj", |c| 8 * c.devices(|devices| devices.nvm_cell_bytes)),
 ];
+
+/// Results that were kept before it was counted lack it, and their energy is as it was.
+const REFRESH: &str = "energy.dram_refresh_pj";
 
 /// What an outcome counted.
 struct Sums<'a>(&'a Outcome);
@@ -97,7 +101,8 @@ pub(super) fn of(outcome: &Outcome) -> Option<Energy> {
             source: parameter.source.clone(),
         })
     };
-    let events = chip.iter().chain(&DEVICES).map(event).collect::<Option<Vec<_>>>()?;
+    let known = |kind: &&EventKind| kind.2 != REFRESH || outcome.machine.parameters.contains_key(REFRESH);
+    let events = chip.iter().chain(&DEVICES).filter(known).map(event).collect::<Option<Vec<_>>>()?;
     Some(Energy { events, left_out: LEFT_OUT[usize::from(of_a_cpu)].to_owned() })
 }
 
@@ -140,6 +145,7 @@ mod tests {
         assert_eq!(count("l1", "accesses"), 4_000 + 1_100 + 2_307);
         assert_eq!(count("l2", "accesses"), 2_000 + 1_600 + 77);
         assert_eq!(count("dram", "bits of rows opened"), 10 * 2048 * 8);
+        assert_eq!(count("dram", "refreshes"), 12);
         assert_eq!(count("nvm", "bits of rows opened"), 4 * 1024 * 8);
         assert_eq!(count("nvm", "bits written"), 8_000, "bits of cells, not those that came over the bus");
         let nvm = (4.0 * 1024.0 * 8.0 + 300_000.0 * 8.0 + 8_000.0) * 2.5 / 1e3;
@@ -203,5 +209,10 @@ mod tests {
         let mut half = with_energy();
         half.machine.parameters.remove("energy.bus_bit_pj");
         assert_eq!(of(&half), None);
+        // A result from before refreshes were counted keeps the energy that it had.
+        let mut before = with_energy();
+        before.machine.parameters.remove(REFRESH);
+        let (before, now) = (of(&before).unwrap(), of(&with_energy()).unwrap());
+        assert!((now.nj() - before.nj() - 12.0 * 2.5 / 1e3).abs() < 1e-9);
     }
 }
