@@ -651,7 +651,7 @@ pub(super) enum Listed {
 pub(super) enum ConfigCommand {
     /// Print a machine or a scheme as a file of its kind: every parameter with its source
     Show(ConfigShowArgs),
-    /// Check machine and scheme files: all faults at once
+    /// Check machine, scheme and device files: all faults at once
     Check(ConfigCheckArgs),
     /// Compare two machines or two schemes by what they resolve to, value by value; exit code 1 when they
     /// differ
@@ -729,7 +729,8 @@ pub(super) struct ConfigShowArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct ConfigCheckArgs {
-    /// Machines and schemes: built-in names or .toml files; none for all that are built in
+    /// Machines and schemes, by built-in names or .toml files, and .toml files of memory devices; none for
+    /// all machines and schemes that are built in
     #[arg(add = ArgValueCompleter::new(names::configurations))]
     pub(super) names: Vec<String>,
     /// Change a parameter; repeatable

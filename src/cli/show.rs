@@ -1,7 +1,7 @@
 //! `durawarp list`, `durawarp config` and `durawarp ptx`: things as they are, nothing is run.
 
 use durawarp::config::{
-    AnyMachine, Compute, Kind, Override, SchemeConfig, is_of_a_scheme, only_of, presets as machines,
+    AnyMachine, Compute, Kind, Override, SchemeConfig, device, is_of_a_scheme, only_of, presets as machines,
 };
 use durawarp::diagnostic::{Diagnostic, Diagnostics};
 use durawarp::kernel::mangled::SourceName;
@@ -127,6 +127,18 @@ pub(super) fn check_configs(args: &ConfigCheckArgs) -> Result<Exit, Stop> {
     let mut unused: Vec<&Override> = of_schemes.iter().chain(&of_machines).collect();
     let mut exit = Exit::Good;
     for name in names {
+        if device::is_device_file(name) {
+            match device::check_file(name) {
+                Ok([bins, densities]) => terminal::print(&format!(
+                    "{name}: good; a memory device, {bins} bins and {densities} densities, each with each\n"
+                )),
+                Err(faults) => {
+                    terminal::complain(&faults);
+                    exit = Exit::BadInput;
+                }
+            }
+            continue;
+        }
         let checked = match Kind::of(name) {
             Ok(kind @ (Kind::Machine | Kind::CpuMachine)) => {
                 let other = if kind == Kind::Machine { Compute::Cpu } else { Compute::Gpu };

@@ -687,6 +687,19 @@ fn lists_and_machines_show() {
     let output = durawarp(&["config", "check", file.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     assert_eq!(durawarp(&["config", "check"]).status.code(), Some(0));
+    // A device's file: every bin with every density, a fault of several of them once.
+    let device = include_str!("../../crates/simulation/src/config/devices/ddr4.toml");
+    let file = folder("cli/config").join("device.toml");
+    std::fs::write(&file, device).unwrap();
+    let output = durawarp(&["config", "check", file.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).contains("good; a memory device, 7 bins and 3 densities"), "{}", text(&output.stdout));
+    // The second bin and the last density.
+    std::fs::write(&file, device.replace("CL = 11,", "CL = \"CLX\",").replace("550ns", "9us")).unwrap();
+    let told = text(&durawarp(&["config", "check", file.to_str().unwrap()]).stderr);
+    assert_eq!(told.matches("unknown timing `CLX`").count(), 1, "{told}");
+    assert_eq!(told.matches("the device would only refresh").count(), 1, "{told}");
+    fails(&["config", "show", file.to_str().unwrap()], 2, &["is of a memory device", "config device FILE"]);
     fails(&["config", "check", "titan-x", "--set", "strict.x=1"], 2, &["nothing that is checked has `strict.x`"]);
     fails(&["config", "show", "strikt"], 2, &["no machine or scheme `strikt`", "titan-x", "did you mean `strict`?"]);
 }

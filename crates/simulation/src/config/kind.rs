@@ -5,6 +5,7 @@
 //! what is wrong.
 
 use super::compute::Compute;
+use super::device::is_device_file;
 use super::presets;
 use durawarp_base::diagnostic::{Diagnostic, Diagnostics};
 use durawarp_base::document::{is_path, top_keys};
@@ -31,6 +32,12 @@ impl Kind {
         if is_path(name_or_path) {
             let cannot = |error| Diagnostic::nowhere(name_or_path, format!("cannot read the file: {error}"));
             let text = durawarp_base::input::text(std::path::Path::new(name_or_path)).map_err(cannot)?;
+            if is_device_file(name_or_path) {
+                let fault = Diagnostic::nowhere(name_or_path, "the file is of a memory device, which a machine names");
+                return Err(fault
+                    .with_help("`durawarp config device FILE` prints it, `config check FILE` checks it")
+                    .into());
+            }
             let says = |key: &str| key == "scheme" || entries.iter().any(|entry| entry.table() == key);
             let of_scheme = top_keys(name_or_path, text).iter().any(|key| says(key));
             return Ok(if of_scheme { Kind::Scheme } else { Self::of_machine(name_or_path) });
@@ -104,6 +111,7 @@ mod tests {
         assert_eq!(of("inherits = \"broi-cpu\"\n"), Ok(Kind::CpuMachine));
         assert_eq!(of("kind = \"gpu\"\ninherits = \"broi-cpu\"\n"), Ok(Kind::Machine));
         assert_eq!(of("scheme = \n"), Ok(Kind::Machine));
+        assert!(of("kind = \"device\"\n").unwrap_err().to_string().contains("config device FILE"));
         assert!(Kind::of("nowhere.toml").unwrap_err().to_string().contains("cannot read"));
     }
 }

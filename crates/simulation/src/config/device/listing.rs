@@ -1,15 +1,16 @@
 //! Devices as texts: those that are built in, and the whole resolved table of one.
 
 use std::fmt::Write as _;
+use std::path::Path;
 use std::sync::Arc;
 
 use durawarp_base::diagnostic::{Diagnostic, Diagnostics};
-use durawarp_base::document::{SourceText, TomlTable, parse};
+use durawarp_base::document::{SourceText, TomlTable, is_path, parse, top_texts};
 use durawarp_machine::device::{Device, Organisation};
 
 use super::buffer::POLICIES;
 use super::constraints::{EFFECTS, word_of};
-use super::file::{DEVICES, load};
+use super::file::{DEVICES, load, of_text};
 use super::request::DeviceRequest;
 
 /// A built-in device, as lists have it.
@@ -36,15 +37,57 @@ fn of_builtin(name: &'static str, text: &str) -> BuiltinDevice {
     let source = Arc::new(SourceText::new(name, text.to_owned()));
     let document = parse(&source, &mut Diagnostics::default());
     let root = TomlTable::root(&source, &document);
-    let names = |key: &str| {
-        let tables = root.tables(key).into_iter();
-        tables.filter_map(|table| Some(table.text("name")?.0.to_owned())).collect()
-    };
     let place = |_: &str, why: &str| Diagnostic::nowhere(name, why);
     let asked = DeviceRequest { device: name, bin: "", density: "", timing: "", ranks: 1, place: &place };
     let organisation = load(&asked).map(|loaded| organisation(&loaded.device.organisation)).unwrap_or_default();
     let source = root.text("source").map_or_else(String::new, |(source, _)| source.to_owned());
-    BuiltinDevice { name, source, organisation, bins: names("bin"), densities: names("density") }
+    BuiltinDevice { name, source, organisation, bins: names(root, "bin"), densities: names(root, "density") }
+}
+
+/// Names of the bins or of the densities of a file.
+fn names(root: TomlTable<'_>, key: &str) -> Vec<String> {
+    let tables = root.tables(key).into_iter();
+    tables.filter_map(|table| Some(table.text("name")?.0.to_owned())).collect()
+}
+
+/// A file says that it is a device's: `kind = "device"`.
+pub fn is_device_file(name_or_path: &str) -> bool {
+    let text = is_path(name_or_path).then(|| durawarp_base::input::text(Path::new(name_or_path)));
+    let Some(Ok(text)) = text else { return false };
+    top_texts(name_or_path, text, ["kind"]) == [Some("device".to_owned())]
+}
+
+/// Checks a device's file in every bin with every density; returns how many there are of each.
+///
+/// # Errors
+/// All faults, those of several variants once.
+pub fn check_file(path: &str) -> Result<[usize; 2], Diagnostics> {
+    let unreadable = |error| Diagnostic::nowhere(path, format!("cannot read the file: {error}"));
+    let text = durawarp_base::input::text(Path::new(path)).map_err(unreadable)?;
+    let source = Arc::new(SourceText::new(path, text.clone()));
+    // A broken file has no variants: what is wrong with it is told below.
+    let document = parse(&source, &mut Diagnostics::default());
+    let root = TomlTable::root(&source, &document);
+    let (bins, densities) = (names(root, "bin"), names(root, "density"));
+    // A file without densities has one variant of each bin, and its faults are told all the same.
+    let or_first = |names: &[String]| if names.is_empty() { vec![String::new()] } else { names.to_vec() };
+    let place = |_: &str, why: &str| Diagnostic::nowhere(path, why);
+    let mut faults = Diagnostics::default();
+    for bin in or_first(&bins) {
+        for density in or_first(&densities) {
+            let asked =
+                DeviceRequest { device: path, bin: &bin, density: &density, timing: "", ranks: 1, place: &place };
+            let found = of_text(text.clone(), &asked).err().unwrap_or_default();
+            for fault in found.0 {
+                // Variants differ in the numbers that they tell of one place.
+                let told = |known: &Diagnostic| (&known.file, known.span) == (&fault.file, fault.span);
+                if !faults.0.iter().any(told) {
+                    faults.0.push(fault);
+                }
+            }
+        }
+    }
+    faults.into_result([bins.len(), densities.len()])
 }
 
 /// "2 pseudo_channel x 4 bank_group x 4 bank, 32 B a burst, rows of 1024 B".
