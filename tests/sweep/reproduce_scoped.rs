@@ -35,7 +35,7 @@ fn every_figure_is_found_of_runs_that_are_right() {
     let of = |name: &str| &found.findings.iter().find(|(figure, _)| figure.name == name).unwrap().1;
 
     let fig5 = &of("fig5").tables[0];
-    assert_eq!(fig5.columns, ["CTAs", "tree (MB)", "wg", "kr", "wg, DRAM latencies"]);
+    assert_eq!(fig5.columns, ["CTAs", "tree (MB)", "wg", "kr", "wg, DRAM latencies", "wg, in DRAM", "kr, in DRAM"]);
     let sizes = runs::sizes(plan.request());
     assert_eq!(fig5.rows.len(), sizes.len());
     for (row, &ctas) in fig5.rows.iter().zip(sizes) {
@@ -44,6 +44,8 @@ fn every_figure_is_found_of_runs_that_are_right() {
             runs::tree(SCHEMES[0], BarrierScope::Workgroup, ctas),
             runs::tree(SCHEMES[0], BarrierScope::Kernel, ctas),
             runs::dram_latencies(plan.request(), ctas),
+            runs::synchronised(BarrierScope::Workgroup, ctas),
+            runs::synchronised(BarrierScope::Kernel, ctas),
         ];
         for (cell, run) in row[2..].iter().zip(&all) {
             assert_eq!(number(cell), ticks(outcome(&plan, &results, run)) / base, "{run:?}");
@@ -52,7 +54,14 @@ fn every_figure_is_found_of_runs_that_are_right() {
     // The middle of Figures 6 and 7 is what the machine and the scheme are anyway.
     assert_eq!(of("fig6").tables[0].rows.iter().map(|row| &row[2]).collect::<Vec<_>>(), wg(fig5));
     assert_eq!(of("fig7").tables[0].rows.iter().map(|row| &row[3]).collect::<Vec<_>>(), wg(fig5));
-    for (figure, asks) in [("fig5", 6), ("fig6", 2), ("fig7", 2), ("table3", 3), ("area", 0)] {
+    // Above and below the bar stands one machine, whatever its S-FIFOs have.
+    let wide = &of("fig7").tables[1];
+    for (row, &ctas) in wide.rows.iter().zip(sizes) {
+        let base = ticks(outcome(&plan, &results, &runs::baseline_of_fifos(256, ctas)));
+        let all = ticks(outcome(&plan, &results, &runs::fifo([16, 64], 256, ctas)));
+        assert_eq!(number(&row[3]), all / base);
+    }
+    for (figure, asks) in [("fig5", 6), ("fig6", 3), ("fig7", 4), ("table3", 1), ("area", 0)] {
         assert_eq!(judged(of(figure)), asks, "{figure}: {:?}", of(figure).asks);
     }
     assert!(of("area").unmeasured.is_some(), "published constants are no measurement");
@@ -71,9 +80,10 @@ fn wg(fig5: &durawarp::papers::FigureTable) -> Vec<&Cell> {
 fn figures_share_their_runs_and_latencies_are_those_of_the_request_s_machine() {
     let points = |figures: &[&str]| plan(figures, &[]).batch().points().len();
     let sizes = runs::sizes(&request(&[], &[])).len();
-    assert_eq!((points(&["fig5"]), points(&["fig6"]), points(&["table3"])), (4 * sizes, 4 * sizes, 0));
+    assert_eq!((points(&["fig5"]), points(&["fig6"]), points(&["table3"])), (6 * sizes, 4 * sizes, 0));
     // Baseline and wg are shared; 250 ns and 16/64 entries are wg's.
-    assert_eq!(points(&["fig5", "fig6", "fig7", "area"]), (4 + 2 + 3) * sizes);
+    // Figure 7 has S-FIFOs of 256 once more, with a baseline of their own.
+    assert_eq!(points(&["fig5", "fig6", "fig7", "area"]), (6 + 2 + 3 + 5) * sizes);
     let run = runs::dram_latencies(&request(&["fig5"], &["dram.t_cl_ns=12"]), 2);
     assert!(
         run.set.contains(&"nvm.t_cl_ns=12".to_owned()) && run.set.contains(&"nvm.write_mode=row_buffer".to_owned()),

@@ -17,9 +17,13 @@ const PAPER_CTAS: [u32; 5] = [4, 13, 27, 53, 64];
 const SMALL_CTAS: [u32; 3] = [2, 4, 8];
 /// Write latencies of Fig. 6, in ns.
 pub(crate) const WRITE_NS: [u32; 3] = [250, 500, 1000];
-/// Entries of an L1's FIFO and of the L2's in Fig. 7. The paper names the last and those of Table 2, 16 and
+/// Entries of an L1's NVW-FIFO and of the L2's in Fig. 7. The paper names the last and those of Table 2, 16 and
 /// 64; the other two are ours.
 pub(crate) const FIFOS: [[u32; 2]; 4] = [[4, 16], [16, 64], [64, 256], [256, 1024]];
+
+/// Entries of the L1s' S-FIFOs in Fig. 7. The paper sweeps the NVW-FIFOs alone and names no more than Table
+/// 2's 16; a reading with room for every dirty line of an L1 tells what the S-FIFO's overflows hide.
+pub(crate) const SFIFOS: [u32; 2] = [16, 256];
 
 /// What orders persists below depth d.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,6 +71,13 @@ pub fn baseline(ctas: u32) -> Run {
     run.with(&format!("{ctas} CTAs"), [format!("params.CTAS={ctas}").as_str()])
 }
 
+/// The baseline with the barriers of a scope: what synchronisation alone costs, where nothing persists.
+pub fn synchronised(scope: BarrierScope, ctas: u32) -> Run {
+    let run = Run::new(WORKLOADS[1], "base");
+    let set = [format!("params.CTAS={ctas}"), format!("params.BARRIER={}", scope.barrier())];
+    run.with(&format!("{} in DRAM, {ctas} CTAs", scope.name()), set.iter().map(String::as_str))
+}
+
 /// A persistent tree at a size.
 pub fn tree(scheme: &'static str, scope: BarrierScope, ctas: u32) -> Run {
     let set =
@@ -94,13 +105,18 @@ pub fn latency(write_ns: u32, ctas: u32) -> Run {
     run.with(&format!("{write_ns} ns"), [format!("nvm.cell_write_ns={write_ns}").as_str()])
 }
 
-/// With barriers of the workgroup, FIFOs of so many entries. The S-FIFO of an L1 names the same dirty lines
-/// and others: with fewer entries it would clean them before the NVW-FIFO is full, so it has as many.
-pub fn fifo([l1, l2]: [u32; 2], ctas: u32) -> Run {
+/// With barriers of the workgroup, NVW-FIFOs of so many entries, and S-FIFOs of so many.
+pub fn fifo([l1, l2]: [u32; 2], sfifo: u32, ctas: u32) -> Run {
     let set =
-        [format!("nvw_fifo.l1_entries={l1}"), format!("nvw_fifo.l2_entries={l2}"), format!("l1.sfifo_entries={l1}")];
+        [format!("nvw_fifo.l1_entries={l1}"), format!("nvw_fifo.l2_entries={l2}"), format!("l1.sfifo_entries={sfifo}")];
     let run = tree(SCHEMES[0], BarrierScope::Workgroup, ctas);
-    run.with(&format!("FIFOs {l1}/{l2}"), set.iter().map(String::as_str))
+    run.with(&format!("FIFOs {l1}/{l2}, S-FIFO {sfifo}"), set.iter().map(String::as_str))
+}
+
+/// The baseline on the machine of [`fifo`]: S-FIFOs of so many entries below the bar as well.
+pub fn baseline_of_fifos(sfifo: u32, ctas: u32) -> Run {
+    let set = [format!("l1.sfifo_entries={sfifo}")];
+    baseline(ctas).with(&format!("S-FIFO {sfifo}"), set.iter().map(String::as_str))
 }
 
 /// There is such a scheme to run the alternative under.
@@ -121,7 +137,9 @@ pub(super) fn none(_: &Request) -> Vec<Run> {
 /// Fig. 5.
 pub(super) fn scopes(request: &Request) -> Vec<Run> {
     let of = |ctas| {
-        [BarrierScope::ALL.map(|scope| tree(SCHEMES[0], scope, ctas)).to_vec(), vec![dram_latencies(request, ctas)]]
+        let persistent = BarrierScope::ALL.map(|scope| tree(SCHEMES[0], scope, ctas));
+        let in_dram = BarrierScope::ALL.map(|scope| synchronised(scope, ctas));
+        [persistent.to_vec(), in_dram.to_vec(), vec![dram_latencies(request, ctas)]]
     };
     at_sizes(request, |ctas| of(ctas).concat())
 }
@@ -133,7 +151,10 @@ pub(super) fn latencies(request: &Request) -> Vec<Run> {
 
 /// Fig. 7.
 pub(super) fn fifos(request: &Request) -> Vec<Run> {
-    at_sizes(request, |ctas| FIFOS.map(|entries| fifo(entries, ctas)).to_vec())
+    let of = |ctas, sfifo| {
+        [vec![baseline_of_fifos(sfifo, ctas)], FIFOS.map(|entries| fifo(entries, sfifo, ctas)).to_vec()].concat()
+    };
+    at_sizes(request, |ctas| SFIFOS.iter().flat_map(|&sfifo| of(ctas, sfifo)).collect())
 }
 
 /// Section 6.1; nothing without the scheme.
