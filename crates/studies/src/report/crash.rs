@@ -4,8 +4,12 @@
 use super::console::{align_right, lines, plain_table};
 use super::numbers::{count, seconds};
 use durawarp_oracle::verdict::{Level, Property, WrongBytes, WrongElement, WrongValue};
-use durawarp_simulation::crash::{CrashReport, Found, OutputCounts, Placed};
+use durawarp_simulation::crash::{CrashReport, Found, JudgedLevel, OutputCounts, Placed};
 use durawarp_workload::Expected;
+
+/// What level B does not reach: orders of another timing.
+const BOUND_OF_ALLOWED: &str = "  level B: what this run's order of durability leaves open; a slower memory or a smaller \
+    persistence domain leaves open more\n";
 
 /// The text of a crash test. `replay` makes the command that judges one state again, from what names it.
 pub fn crash_summary(report: &CrashReport, replay: &dyn Fn(&str) -> String) -> String {
@@ -60,6 +64,9 @@ pub fn crash_summary(report: &CrashReport, replay: &dyn Fn(&str) -> String) -> S
         table.add_row([what, &count(v.points), &count(v.distinct), &count(v.passed), &count(v.failed), &all, verdict]);
     }
     out += &lines(&table, 1);
+    if report.levels.of(JudgedLevel::Allowed).is_some() {
+        out += BOUND_OF_ALLOWED;
+    }
     if let Some(output) = &report.output {
         out += &format!("\n{}\n", output_of(output));
     }

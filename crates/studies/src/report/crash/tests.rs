@@ -94,6 +94,8 @@ fn a_crash_test_is_told_in_full() {
             "level A, actual states|1000|900|880|20|a choice, 55 left out|FAILED",
             "level B, allowed states|2000|1900|1890|0|a choice of combinations|ok",
             "level C, overtaking warps|30|29|12|0|stopped after 13|ok",
+            "level B: what this run's order of durability leaves open; a slower memory or a smaller persistence \
+             domain leaves open more",
             "",
             "simulated in 1.500 s, judged in 250.000 ms, seed 99",
         ]
