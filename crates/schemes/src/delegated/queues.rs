@@ -107,11 +107,6 @@ impl Queue {
         self.items.iter().skip(ready + 1).map_while(as_request).take(shown)
     }
 
-    /// Requests of the ready set.
-    pub(super) fn ready_len(&self) -> usize {
-        self.items.iter().map_while(as_request).count()
-    }
-
     /// The request of this number is durable: how many its set had, when it is complete with it, and another
     /// begins or may.
     pub(super) fn complete(&mut self, number: u64) -> Option<u64> {

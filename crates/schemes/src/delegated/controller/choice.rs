@@ -9,9 +9,9 @@
 //!
 //! Source: persistence parallelism, equation 2 and section IV-D (local requests have the higher priority;
 //! remote ones wait for low utilization of the queue, and are flushed when blocked too long). Readings: a
-//! channel's entry has one barrier register and shows no next set; a request waits from its arrival at the
-//! controller. No clock is needed for the bound: what holds a request back ends when another is durable, and
-//! then the scheduler looks again.
+//! channel's entry has one barrier register and shows no next set; the size of a set is that of its requests
+//! that the entry's units show; a request waits from its arrival at the controller. No clock is needed for
+//! the bound: what holds a request back ends when another is durable, and then the scheduler looks again.
 
 use std::cmp::Reverse;
 
@@ -85,7 +85,7 @@ impl Choice<'_> {
             let registers = if hart < self.local { self.spec.barrier_registers as usize } else { 1 };
             let rest = two | one & !ready[hart];
             let banks = rest | banks_of(&mut queues[hart].next(units, registers));
-            let cost = i64::from(self.spec.sigma_thousandths) * queues[hart].ready_len() as i64;
+            let cost = i64::from(self.spec.sigma_thousandths) * queues[hart].ready(units).count() as i64;
             i64::from(banks.count_ones()) * 1000 - cost
         };
         (0..queues.len()).map(of).collect()

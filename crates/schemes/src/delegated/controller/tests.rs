@@ -107,6 +107,20 @@ fn priorities_are_those_of_the_papers_example() {
     assert_eq!(choice.priorities(&rig.queues.queues), [1800, 1900, 900]);
 }
 
+/// An entry of two units does not know of the third request of its set.
+#[test]
+fn a_sets_size_is_what_its_entry_shows() {
+    let mut rig = Rig::broi(BarrierScope::Entry);
+    rig.fill(0, &[Some((1, 0)), Some((2, 64)), Some((3, 128))]);
+    rig.fill(1, &[Some((1, 256))]);
+    let priorities = |units| {
+        let spec = BroiSpec { units, ..spec(BarrierScope::Entry) };
+        Choice { spec: &spec, local: 2, starvation: 0 }.priorities(&rig.queues.queues[..2])
+    };
+    // A bank each for the other, less a tenth of a bank for each request.
+    assert_eq!((priorities(8), priorities(2)), (vec![700, 900], vec![800, 900]));
+}
+
 #[test]
 fn request_2_1_goes_first_and_then_2_2_has_a_bank_of_its_own() {
     let mut rig = figure_6(BarrierScope::Entry);
