@@ -76,7 +76,8 @@ pub(crate) fn all() -> Vec<Reader> {
 /// PTX, manifests with their expressions, executables.
 fn kernels() -> Vec<Reader> {
     let kernel = |name: &str| format!("workloads/{name}/kernel.ptx");
-    let ptx: Vec<String> = ["vecadd", "bfs", "conv2d", "histogram", "kv_store", "gemm_tensor"].map(kernel).into();
+    let ptx: Vec<String> =
+        ["vecadd", "bfs", "conv2d", "histogram", "kv_store", "gemm_tensor", "bulk_stream"].map(kernel).into();
     let manifest = |name: &str| {
         let text = std::fs::read_to_string(format!("workloads/{name}/workload.toml")).unwrap();
         // Files beside a manifest: it is read as a text of no folder.

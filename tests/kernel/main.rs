@@ -3,6 +3,7 @@
 mod ptx_common;
 
 mod bounds;
+mod bulk;
 mod calls;
 mod check;
 mod clang_math;

@@ -484,7 +484,7 @@ fn forms_that_are_not_supported_are_refused_by_name() {
     assert!(fault("mma.sync.aligned.m16n8k16.row.row.f32.f16.f16.f32 r1, r2, r3, r4").contains("needs `.col`"));
     assert!(fault("ldmatrix.sync.aligned.m8n8.x4.b16 {r1, r2, r3, r4}, [r5]").contains("`.shared` is missing?"));
     assert!(fault("cp.async.cg.shared.global [r1], [l1], 8").contains("`cp.async.cg` copies 16"));
-    assert!(fault("cp.async.bulk.commit_group").contains("only `cp.async` of 4, 8 or 16 bytes"));
-    assert!(fault("mbarrier.arrive_drop.shared.b64 l1, [r1]").contains("only `mbarrier.init`, `.inval`, `.arrive`"));
+    assert!(fault("cp.shared.global [r1], [l1], 8").contains("`cp` is `cp.async` or `cp.reduce.async.bulk`"));
+    assert!(fault("mbarrier.shared.b64 l1, [r1]").contains("`mbarrier` is `.init`, `.inval`, `.arrive`"));
     assert!(fault("mbarrier.test_wait.b64 p, [r1], l1").contains("barriers need `.shared`"));
 }

@@ -111,6 +111,9 @@ fn other_machines_go_on() {
     let switched = |recipe: Recipe| recipe.set("crossbar.switch", "input_queued");
     check_run(&switched(recipe("bfs", "strict")), &[30, 60]);
     check_run(&recipe("gemm_tensor", "base").machine("ampere-a100"), &[20, 50, 70]);
+    for scheme in ["base", "strict"] {
+        check_run(&recipe("bulk_stream", scheme).machine("ampere-a100"), &[10, 30, 50, 70, 90]);
+    }
     check_run(&recipe("kv_store", "strict").set("nvm.write_mode", "row_buffer"), &[20, 70]);
     let lost = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/devices/lost-buffer.toml");
     for device in ["optane-100", lost] {

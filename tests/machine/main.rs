@@ -5,6 +5,7 @@ mod accounts;
 mod bench_machine;
 
 mod any_size;
+mod bulk_copies;
 mod calls;
 mod checkpoints;
 mod coherence;

@@ -14,6 +14,9 @@ use durawarp::workload::{Choice, Evidence, FunctionalRun, Resolved, Workload};
 /// Workloads whose final memory depends on who comes first.
 const RACES: [&str; 1] = ["bfs"];
 
+/// Workloads that test a barrier in shared memory until copies have come, which takes no time on the functional run.
+const WAITS: [&str; 1] = ["bulk_stream"];
+
 fn resolved(name: &str) -> Resolved {
     let workload = Workload::load(name).unwrap_or_else(|faults| panic!("{faults}"));
     let choice = Choice::of_profile("ci");
@@ -62,7 +65,8 @@ fn check(machine_name: &str, name: &str, ways: &[RunOptions<'_>]) {
     if !RACES.contains(&name) {
         assert!(first.memory == *reference.memory(), "{name}: memory differs from the functional run's");
         let instructions = sum(first.assembly.sms().map(|s| s.counters()), "warp_instructions") as f64;
-        assert_eq!(instructions, reference.metrics()["warp_instructions"], "{name}");
+        let functional = reference.metrics()["warp_instructions"];
+        assert!(if WAITS.contains(&name) { instructions > functional } else { instructions == functional }, "{name}");
     }
     crate::accounts::assert_conserved(name, &spec, &first.assembly);
     let of = |run: &Timed| (run.assembly.simulation.digest(), run.assembly.simulation.stats().events());
@@ -108,6 +112,7 @@ on_table4! {
 fn machines_with_tensor_cores_agree_too() {
     for machine in ["volta-v100", "ampere-a100"] {
         check(machine, "gemm_tensor", &[threads(2, Placement::Shuffled(3))]);
+        check(machine, "bulk_stream", &[threads(2, Placement::Shuffled(3)), threads(8, Placement::Shuffled(1))]);
     }
 }
 

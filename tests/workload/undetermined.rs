@@ -163,6 +163,10 @@ fn reads_of_what_nobody_has_written_are_told_once_a_kernel() {
     assert_eq!(warnings((1, 32), &byte), [shared(&format!("{}:1", LINE + 1), 1, "(0,0,0)")]);
     let atomic = "atom.shared.add.u32 %r5, [s], 1; st.global.u32 [%rd3], %r5;";
     assert_eq!(warnings((1, 32), atomic), [shared(&format!("{LINE}:1"), 0, "(0,0,0)")]);
+    // A bulk copy reads all of its bytes.
+    let bulk = "st.shared.v2.u32 [s], {%r1, %r2};\ncp.async.bulk.global.shared::cta.bulk_group [%rd2], [s], 16;\n\
+                cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;";
+    assert_eq!(warnings((1, 1), bulk), [shared(&format!("{}:1", LINE + 1), 8, "(0,0,0)")]);
 }
 
 #[test]
@@ -176,6 +180,7 @@ fn what_is_written_wherever_it_is_used_is_not_told() {
         "mov.u32 %r5, %r15; mov.u32 %r5, 3; st.global.u32 [%rd3], %r5;",
         "xor.b32 %r15, %r15, %r15; st.global.u32 [%rd3], %r15;",
         "mov.u32 %r9, s; mad.lo.u32 %r9, %r1, 4, %r9; st.shared.u32 [%r9], %r1; bar.sync 0; ld.shared.u32 %r5, [%r9]; st.global.u32 [%rd3], %r5;",
+        "st.shared.v4.u32 [s], {%r1, %r2, %r1, %r2}; cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%rd2], [s], 16;",
         "mov.u32 %r9, s; mad.lo.u32 %r9, %r1, 8, %r9; st.shared.v2.u32 [%r9], {%r1, %r2}; ld.shared.u32 %r5, [%r9+4]; st.global.u32 [%rd3], %r5;",
     ] {
         assert_eq!(warnings((2, 64), body), [""; 0], "{body}");

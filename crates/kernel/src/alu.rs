@@ -185,6 +185,8 @@ pub enum AluOp {
     /// p = the phase of an `mbarrier` is over, by its word a (64) and the state b (64), or the parity b (32)
     /// when `true`.
     PhaseOver(bool),
+    /// d(32) = arrivals that were pending in the state a (64) of an `mbarrier`.
+    PhasePending,
 }
 
 impl AluOp {

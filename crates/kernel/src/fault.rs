@@ -89,6 +89,8 @@ pub enum FaultKind {
         what: &'static str,
         value: u32,
     },
+    /// An asynchronous copy, or a barrier in shared memory, used in a way that the ISA leaves undefined.
+    Asynchronous(String),
     /// An instruction that this memory or machine cannot do (an atomic on constant memory, say).
     Unsupported(String),
 }
@@ -159,7 +161,7 @@ impl fmt::Display for ProgramFault {
                 f,
                 "{value} is no {what} (barriers are 0 to 15, counts multiples of 32 up to 1024), or differs in the warp"
             ),
-            FaultKind::Unsupported(what) => write!(f, "{what}"),
+            FaultKind::Asynchronous(what) | FaultKind::Unsupported(what) => write!(f, "{what}"),
         }
     }
 }

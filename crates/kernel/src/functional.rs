@@ -14,6 +14,8 @@
 mod access;
 pub mod alone;
 #[allow(clippy::result_large_err, reason = "a fault ends the run: it is made once")]
+mod bulk;
+#[allow(clippy::result_large_err, reason = "a fault ends the run: it is made once")]
 mod cta;
 mod interface;
 pub mod races;

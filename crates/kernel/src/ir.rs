@@ -120,8 +120,12 @@ pub enum Op {
     Pm(PmOp),
     /// Reads something only the machine knows into `dst[0]`.
     Machine(MachineRead),
-    /// A step of asynchronous copies ([`MemKind::Copy`]).
+    /// A step of asynchronous copies ([`MemKind::Copy`], [`Op::Bulk`]).
     Copies(CopyStep),
+    /// A bulk copy of each lane, past registers and L1. `src[0]` is the address in global memory (64-bit), to
+    /// which `imm` is added, `src[1]` that in shared memory, `src[2]` the number of bytes, `src[3]` the
+    /// address of its barrier (32-bit each; [`NONE`] where absent).
+    Bulk(Bulk),
     /// d = a b + c of matrices whose elements lie across a warp. `src` is the fragment of a, `dst` that of d;
     /// those of b and c are entry `imm` of [`Kernel::fragments`]. Executed by `Warp::multiply`.
     Matrix(MatrixOp),
@@ -131,14 +135,15 @@ impl Op {
     /// Only machines with tensor cores have it: products and loads of matrices, asynchronous copies and their
     /// barriers.
     pub fn is_of_tensor_cores(&self) -> bool {
-        let phases = |mem: &Mem| {
-            matches!(
-                mem.atom,
-                AtomOp::PhaseBegin | AtomOp::PhaseArrive | AtomOp::PhaseArriveBehindCopies | AtomOp::PhaseAwait
-            )
-        };
-        let of_memory = |mem: &Mem| matches!(mem.kind, MemKind::Matrix(_) | MemKind::Copy) || phases(mem);
-        matches!(self, Op::Matrix(_) | Op::Copies(_)) || matches!(self, Op::Mem(mem) if of_memory(mem))
+        let of_memory = |mem: &Mem| matches!(mem.kind, MemKind::Matrix(_) | MemKind::Copy) || mem.atom.is_of_phases();
+        let of_groups =
+            |step: &CopyStep| !matches!(step, CopyStep::CommitBulk | CopyStep::WaitBulk(_) | CopyStep::WaitRead(_));
+        match self {
+            Op::Matrix(_) => true,
+            Op::Copies(step) => of_groups(step),
+            Op::Mem(mem) => of_memory(mem),
+            _ => false,
+        }
     }
 }
 
@@ -151,7 +156,40 @@ pub enum CopyStep {
     Wait(u32),
     /// Waits for all copies (`cp.async.wait_all`).
     WaitAll,
+    /// The bulk copies from shared memory since the last such commit are a group.
+    CommitBulk,
+    /// Waits for all of these groups but the last ones (`cp.async.bulk.wait_group`).
+    WaitBulk(u32),
+    /// Waits until these have read shared memory (`cp.async.bulk.wait_group.read`).
+    WaitRead(u32),
 }
+
+/// A bulk copy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bulk {
+    pub kind: BulkKind,
+    /// What a reduction does with each element in global memory.
+    pub atom: AtomOp,
+    /// Type of these.
+    pub elem: Elem,
+}
+
+value!(record Bulk { kind, atom, elem });
+
+/// Where a bulk copy goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BulkKind {
+    /// Global memory to shared memory, which completes bytes at its `mbarrier`.
+    Load,
+    /// Shared memory to global memory, in a group.
+    Store,
+    /// Each element of shared memory is combined with one of global memory, in a group.
+    Reduce,
+    /// Global memory to the L2.
+    Prefetch,
+}
+
+value!(choice BulkKind { Load, Store, Reduce, Prefetch });
 
 /// Slots of the fragments of a matrix instruction that [`Inst`] has no room for; [`NONE`] where absent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -413,19 +451,52 @@ pub enum AtomOp {
     Exch,
     /// old == a ? b : old
     Cas,
+    /// min(old, a) of one `f16`, and of one `bf16`
+    MinF16,
+    MinBf16,
+    /// max(old, a) of one `f16`, and of one `bf16`
+    MaxF16,
+    MaxBf16,
     /// The word of an `mbarrier` whose phases expect a arrivals.
     PhaseBegin,
-    /// That word after a arrivals.
+    /// No barrier is there any more.
+    PhaseEnd,
+    /// That word after a arrivals. Bit 0 of b: they must not end the phase; bit 1: later phases expect as
+    /// many fewer.
     PhaseArrive,
     /// The same, when all asynchronous copies that the warp has issued before have arrived.
     PhaseArriveBehindCopies,
     /// That word with a more arrivals pending.
     PhaseAwait,
+    /// That word with a more bytes awaited (`expect_tx`).
+    PhaseExpect,
+    /// That word with a fewer bytes awaited (`complete_tx`).
+    PhaseComplete,
+    /// That word with a more bytes awaited, after one arrival; b as of an arrival.
+    PhaseArriveExpecting,
+}
+
+impl AtomOp {
+    /// It is an operation on the word of an `mbarrier`.
+    pub fn is_of_phases(self) -> bool {
+        matches!(
+            self,
+            AtomOp::PhaseBegin
+                | AtomOp::PhaseEnd
+                | AtomOp::PhaseArrive
+                | AtomOp::PhaseArriveBehindCopies
+                | AtomOp::PhaseAwait
+                | AtomOp::PhaseExpect
+                | AtomOp::PhaseComplete
+                | AtomOp::PhaseArriveExpecting
+        )
+    }
 }
 
 value!(choice AtomOp {
-    None, Add, AddHalf(kind), Inc, Dec, Min, Max, And, Or, Xor, Exch, Cas, PhaseBegin, PhaseArrive,
-    PhaseArriveBehindCopies, PhaseAwait,
+    None, Add, AddHalf(kind), Inc, Dec, Min, Max, And, Or, Xor, Exch, Cas, MinF16, MinBf16, MaxF16, MaxBf16,
+    PhaseBegin, PhaseEnd, PhaseArrive, PhaseArriveBehindCopies, PhaseAwait, PhaseExpect, PhaseComplete,
+    PhaseArriveExpecting,
 });
 
 /// A CTA barrier operation (`bar.sync`, `bar.arrive`, `bar.red`).

@@ -141,6 +141,7 @@ fn execute<const FMA: bool>(f: &mut Frame<'_>, inst: &Inst, op: AluOp) {
         AluOp::MatrixRows(transposed) => lanes::matrix_rows(f, inst, transposed),
         AluOp::Match(all, wide) => lanes::matching(f, inst, all, wide),
         AluOp::Redux(op) => lanes::reduce(f, inst, op),
+        AluOp::PhasePending => f.put32(d, &map(f.get64(a), phase::pending)),
         AluOp::PhaseOver(parity) => compare::phase_over(f, inst, parity),
     }
 }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use super::cfg::{BitSet, Flow};
 use super::dataflow::{Edges, flow_of, live};
-use super::ir::{AtomOp, Elem, Guard, Inst, Kernel, MachineRead, Mem, MemKind, Op};
+use super::ir::{AtomOp, Bulk, Elem, Guard, Inst, Kernel, MachineRead, Mem, MemKind, Op};
 
 /// Facts of a pass, instructions times registers, at most. A pass holds two sets of them (`Edges::forward`),
 /// of 128 MiB of bits each. In larger kernels all is taken to follow from what the machine knows, and
@@ -98,7 +98,11 @@ pub fn name_of(what: MachineRead) -> &'static str {
 }
 
 fn adds_floats(op: &Op) -> bool {
-    let Op::Mem(Mem { kind: MemKind::Atomic | MemKind::Reduction, atom, elem, .. }) = op else { return false };
+    let (atom, elem) = match op {
+        Op::Mem(Mem { kind: MemKind::Atomic | MemKind::Reduction, atom, elem, .. })
+        | Op::Bulk(Bulk { atom, elem, .. }) => (atom, elem),
+        _ => return false,
+    };
     match atom {
         AtomOp::Add => matches!(elem, Elem::F32 | Elem::F64),
         AtomOp::AddHalf(_) => true,
@@ -111,6 +115,7 @@ pub(super) fn is_seen(inst: &Inst) -> bool {
     match inst.op {
         Op::Mem(mem) => !matches!(mem.kind, MemKind::Load | MemKind::Texture(_) | MemKind::Matrix(_)),
         Op::Branch { .. } | Op::Exit | Op::Trap(_) | Op::Barrier(_) | Op::Call { .. } | Op::Return | Op::Pm(_) => true,
+        Op::Bulk(_) => true,
         Op::Alu(_) | Op::Fence(_) | Op::Nop | Op::Machine(_) | Op::Copies(_) | Op::Matrix(_) => false,
     }
 }

@@ -16,6 +16,7 @@
 //! sibling of its warp never ends.
 
 mod barrier;
+mod bulk;
 mod calls;
 mod deferred;
 mod matrix;
@@ -31,6 +32,7 @@ use super::semantics::{Frame, executor};
 use super::traced::{Accesses, WarpTrace};
 
 pub use super::semantics::Registers;
+pub use bulk::BulkOperands;
 pub use memory::CopyTargets;
 
 /// The reconvergence point of a path that ends by a return.

@@ -5,7 +5,7 @@
 //! sections III (reason h: shared memory) and IV-A (the number of log updates sets the first threshold).
 
 use crate::coalescer::HALF_WARP;
-use durawarp_kernel::ir::{MemKind, Op, PmOp, Space, StoreHint};
+use durawarp_kernel::ir::{BulkKind, MemKind, Op, PmOp, Space, StoreHint};
 use durawarp_kernel::launch::Launch;
 use durawarp_persist::handler::KernelFacts;
 
@@ -25,6 +25,10 @@ pub(super) fn kernel_facts(launch: &Launch, number: u32, warp_size: u32) -> Kern
             Op::Mem(mem) if mem.kind == MemKind::Store && mem.hint != StoreHint::Plain => persists.push(pc),
             Op::Pm(PmOp::Clwb | PmOp::ClflushOpt) => persists.push(pc),
             Op::Pm(PmOp::ClwbLog) => log_write_backs.push(pc),
+            Op::Bulk(bulk) => {
+                writes |= bulk.kind == BulkKind::Load;
+                reads |= matches!(bulk.kind, BulkKind::Store | BulkKind::Reduce);
+            }
             Op::Barrier(_) => waits = true,
             Op::Branch { target, .. } if target as usize <= pc => loops.push(target as usize..=pc),
             // A subroutine may run any number of times, and lies after the kernel's own code.

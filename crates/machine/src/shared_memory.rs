@@ -29,6 +29,12 @@ spec! {
         banks: u32 where 1..=64,
         /// Issue of a conflict-free load to issue of what uses it, in core cycles.
         latency_cycles: u32 where 1..=1000,
+        /// Of a bulk copy's first line to that of the next copy, at least.
+        bulk_issue_cycles: u32 where 1..=10000,
+        /// Requests of bulk copies under way at once, of an SM.
+        bulk_lines: u32 where 1..=65535,
+        /// From a bulk copy's last byte to the count at its barrier.
+        bulk_arrive_cycles: u32 where 0..=10000,
     }
 }
 

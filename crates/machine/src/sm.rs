@@ -17,6 +17,9 @@
 //! register-file ports.
 
 mod barriers;
+mod bulk;
+mod bulk_copy;
+mod bulk_stores;
 mod by_kernel;
 mod cleaning;
 mod combine;
@@ -64,12 +67,13 @@ use super::queue_level::QueueLevel;
 use super::scheduler::{Candidates, Unit, next_unit};
 use super::stalls::PersistStalls;
 
-pub use parameters::{IntervalSpec, LatencySpec, SmCounters, SmSpec, TensorCounters, TensorSpec};
+pub use parameters::{BulkCounters, IntervalSpec, LatencySpec, SmCounters, SmSpec, TensorCounters, TensorSpec};
 pub use standing::{CachedLine, OpenLoad, ResidentWarp, Residents, Stands};
 pub use timeline::SmTimeline;
 pub use wiring::{SmParameters, SmWiring};
 
 use self::core::IssueCore;
+use bulk::CopyEngine;
 use front_end::FrontEndWaits;
 use handler_host::SmHost;
 use lsu::Lsu;
@@ -88,12 +92,13 @@ pub struct Sm {
     memory: MemorySide,
     host: SmHost,
     front_end: FrontEndWaits,
+    engine: CopyEngine,
     record: Record,
     /// The program failed here: nothing issues any more.
     failed: bool,
 }
 
-state!(Sm { saved: launch, failed; parts: core, lsu, memory, host, front_end, record; kept: p, w });
+state!(Sm { saved: launch, failed; parts: core, lsu, memory, host, front_end, engine, record; kept: p, w });
 
 impl Sm {
     /// An idle SM that hosts a scheme's handler, and keeps a journal if asked to.
@@ -105,6 +110,7 @@ impl Sm {
             lsu: Lsu::new(p.sm.lsu_entries),
             memory: memory_side(&p, &w, wants.persist_order),
             front_end: FrontEndWaits::new(wants.front_end, p.sm.coalescer, w.line_bytes),
+            engine: CopyEngine::new(p.sm.warps),
             host: SmHost::new(handler, journal),
             record: Record::new(journal, &w, p.sm.warp_size),
             failed: false,
@@ -249,6 +255,11 @@ impl Sm {
         })
     }
 
+    /// What it counted of bulk copies.
+    pub fn bulk_counters(&self) -> BulkCounters {
+        self.record.bulk
+    }
+
     /// The same by kernel, in the order of first launches.
     pub fn counters_by_kernel(&self) -> Vec<(String, SmCounters)> {
         self.record.by_kernel.totals(&self.counters())
@@ -302,6 +313,9 @@ impl Sm {
             self.land(load, cycle, launch, cx);
         }
         self.step_lsu(cycle, launch, cx);
+        if self.engine.is_busy() {
+            self.step_engine(cycle, launch, cx);
+        }
         for scheduler in 0..self.core.schedulers.len() {
             let ready = &self.core.schedulers[scheduler];
             if ready.wanted() == 0 {
@@ -344,6 +358,7 @@ impl Sm {
     fn sleep(&mut self, cycle: u32, cx: &mut Ctx<'_, Msg>) {
         let mut next = self.core.timers.next_after(cycle).unwrap_or(u32::MAX);
         next = next.min(self.core.copies.next().map_or(u32::MAX, |at| at.max(cycle + 1)));
+        next = next.min(if self.engine.is_busy() { self.engine.next_after(cycle) } else { u32::MAX });
         let (mut on_unit, mut on_memory) = (0, 0);
         let memory_open = self.lsu.has_room();
         for s in &self.core.schedulers {

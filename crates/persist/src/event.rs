@@ -48,6 +48,9 @@ pub struct SmInterests {
     pub persist_order: bool,
     /// Warps ask it before they issue a store to persistent memory, and it gets a copy of what they store.
     pub front_end: bool,
+    /// A warp waits until its store is durable: for bulk copies to persistent memory, too, which then leave
+    /// line by line.
+    pub stores_wait: bool,
 }
 
 /// What a handler in an L2 slice wants to hear of, beside accesses and lines that are replaced.

@@ -16,6 +16,7 @@
 
 use durawarp_checkpoint::{state, state_methods};
 use durawarp_persist::Handler;
+use durawarp_persist::handler::SmInterests;
 use durawarp_persist::non_temporal::NonTemporalStores;
 use durawarp_persist::promises::{Fences, Promises};
 use durawarp_persist::{
@@ -162,6 +163,10 @@ impl Handler for BaselineSm {
 }
 
 impl SmHandler for BaselineSm {
+    fn interests(&self) -> SmInterests {
+        SmInterests { stores_wait: self.of.wait, ..SmInterests::default() }
+    }
+
     fn boundary(&mut self, _: &mut Outbox) -> Boundary {
         self.of.cta_end
     }

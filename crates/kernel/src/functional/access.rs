@@ -4,10 +4,10 @@
 //! stretch of memory in place. Otherwise each lane's bytes are copied apart.
 
 use super::super::fault::{FaultKind, ProgramFault};
-use super::super::ir::{Inst, Mem, MemKind, Op, PmOp, Space};
+use super::super::ir::{AtomOp, Inst, Mem, MemKind, Op, PmOp, Space};
 use super::super::launch::Launch;
 use super::super::memory::{FlatMemory, Medium, SHARED_WINDOW, resolve_generic};
-use super::super::semantics::atomic::apply_atomic;
+use super::super::semantics::atomic::{apply_atomic, phase_misuse};
 use super::super::warp::{Warp, lanes_of};
 use super::interface::{AccessKind, Event, Observer, WarpAccess, Writer};
 
@@ -259,6 +259,10 @@ fn in_space(
                 let mut old = [0; 8];
                 old[..bytes].copy_from_slice(found);
                 let old = u64::from_le_bytes(old);
+                if let Some(misuse) = phase_misuse(mem.atom, old, a, b) {
+                    let kind = FaultKind::Asynchronous(misuse.to_string());
+                    return Err(ProgramFault::new(kind, launch, warp, site.pc, lane as u32));
+                }
                 let new = apply_atomic(mem.atom, mem.elem, old, a, b);
                 found.copy_from_slice(&new.to_le_bytes()[..bytes]);
                 if mem.kind == MemKind::Atomic {
@@ -301,6 +305,8 @@ fn watch(
             let changes = lanes_of(lanes).filter(|&lane| !stays(lane)).fold(0, |all, lane| all | 1 << lane);
             (AccessKind::Write, changes)
         }
+        // A barrier begins whatever was there.
+        MemKind::Reduction if mem.atom == AtomOp::PhaseBegin => (AccessKind::Write, lanes),
         MemKind::Atomic | MemKind::Reduction => (AccessKind::Atomic, lanes),
     };
     // Borrowed last, since `read` takes all memories.

@@ -9,12 +9,15 @@
 use std::collections::BTreeMap;
 
 use super::super::fault::{FaultKind, ProgramFault};
-use super::super::ir::{Barrier, BarrierRed, Gathering, Guard, Inst, MachineRead, MemKind, Op, StoreHint};
+use super::super::ir::{
+    Barrier, BarrierRed, Bulk, BulkKind, Gathering, Guard, Inst, MachineRead, MemKind, Op, StoreHint,
+};
 use super::super::launch::Launch;
 use super::super::memory::FlatMemory;
 use super::super::warp::{RETURN, Warp, lanes_of};
 use super::access::{Memories, Watcher, check_pm, execute, stores_to, tell, volatile_lanes};
 use super::alone::{Surroundings, repeats};
+use super::bulk::{execute_bulk, tell_bulk};
 use super::interface::{Counts, Event, Limits, Observer, RunError, SLICE, Start, Starts, Writer};
 
 /// How far a CTA got.
@@ -245,6 +248,12 @@ impl Cta {
                     }
                     warp.advance();
                 }
+                Op::Bulk(bulk) => {
+                    if lanes != 0 {
+                        self.bulk(w, bulk, inst, launch, lanes, memory, observer)?;
+                    }
+                    self.warps[w].advance();
+                }
                 // Copies happen at once here: nothing is left to wait for.
                 Op::Nop | Op::Copies(_) => warp.advance(),
                 Op::Pm(op) => {
@@ -284,6 +293,38 @@ impl Cta {
                     warp.advance();
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// A bulk copy of some lanes.
+    #[allow(clippy::too_many_arguments)]
+    fn bulk(
+        &mut self,
+        w: usize,
+        bulk: Bulk,
+        inst: &Inst,
+        launch: &Launch,
+        lanes: u64,
+        memory: &mut FlatMemory,
+        observer: &mut Option<Observer<'_>>,
+    ) -> Result<(), RunError> {
+        let (cta, warp) = (self.index, &self.warps[w]);
+        let watcher = observer.as_mut().filter(|observer| observer.wanted.accesses).map(|observer| Watcher {
+            changes: observer.wanted.changes,
+            observer: &mut *observer.tell,
+            cta,
+            warp: w as u32,
+        });
+        let (shared, local) = (&mut self.shared, &mut self.local);
+        let mut memories = Memories { global: memory, shared, local, watcher };
+        execute_bulk(warp, inst, bulk, launch, lanes, &mut memories)?;
+        // Told afterwards, as of a store: what is there now.
+        if let Some(observer) = observer.as_mut().filter(|observer| observer.wanted.writes)
+            && matches!(bulk.kind, BulkKind::Store | BulkKind::Reduce)
+        {
+            let copies = lanes_of(lanes).map(|lane| warp.bulk_operands(inst, launch, lane as u32));
+            tell_bulk(observer, Writer { cta, epoch: self.epoch }, memory, copies);
         }
         Ok(())
     }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 
 use super::super::alu::{AluOp, IntOp};
-use super::super::ir::{Inst, MemKind, Op, Space};
+use super::super::ir::{BulkKind, Inst, MemKind, Op, Space};
 use super::super::launch::Launch;
 use super::super::undetermined::{is_seen, place};
 use super::super::warp::lanes_of;
@@ -189,8 +189,11 @@ impl<'a> UnwrittenWatch<'a> {
 
 /// May read shared memory.
 fn reads_shared(inst: &Inst) -> bool {
-    let Op::Mem(mem) = inst.op else { return false };
-    mem.kind != MemKind::Store && matches!(mem.space, Space::Shared | Space::Generic)
+    match inst.op {
+        Op::Mem(mem) => mem.kind != MemKind::Store && matches!(mem.space, Space::Shared | Space::Generic),
+        Op::Bulk(bulk) => matches!(bulk.kind, BulkKind::Store | BulkKind::Reduce),
+        _ => false,
+    }
 }
 
 /// The result of an instruction follows from every operand in its own lane: not from one alone of two, not

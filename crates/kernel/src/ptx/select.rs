@@ -4,6 +4,7 @@
 //! takes the modifiers it understands from a [`Mods`] list; whatever is left over is reported by name, so an
 //! unknown modifier never passes silently.
 
+mod bulk;
 mod compare;
 mod control;
 mod convert;

@@ -199,8 +199,10 @@ impl Code {
             "stores through generic addresses may be to shared or local memory, which are then not saved",
         );
         obstacle(any(&uncounted), "barriers are not counted");
-        let copies = any(&|_, inst| matches!(inst.op, Op::Mem(mem) if mem.kind == MemKind::Copy));
-        obstacle(copies, "asynchronous copies to shared memory are not saved");
+        let copies = any(&|_, inst| {
+            matches!(inst.op, Op::Bulk(_)) || matches!(inst.op, Op::Mem(mem) if mem.kind == MemKind::Copy)
+        });
+        obstacle(copies, "asynchronous copies are not saved");
         obstacle(
             any(&partial),
             "arrivals at barriers of some threads, bar.arrive and results of bar.red are not saved",

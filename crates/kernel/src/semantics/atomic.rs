@@ -4,9 +4,12 @@
 //! Not modelled: real GPUs flush denormals in `atom.global.add.f32` but not in shared memory; here neither
 //! does.
 
+use super::super::alu::HalfFormat;
 use super::super::ir::{AtomOp, Elem};
 use super::canonical::{canon32, canon64};
 use super::{half, phase};
+
+pub use super::phase::PhaseMisuse;
 
 /// The value that an atomic operation leaves in memory, from the old value and the operands. All are raw bits
 /// in the low [`Elem::bytes`] bytes; higher bits of the result are zero.
@@ -66,9 +69,18 @@ pub fn apply_atomic(op: AtomOp, elem: Elem, old: u64, a: u64, b: u64) -> u64 {
         AtomOp::Or => old | a,
         AtomOp::Xor => old ^ a,
         AtomOp::Exch => a,
-        AtomOp::PhaseBegin => phase::begun(a),
-        AtomOp::PhaseArrive | AtomOp::PhaseArriveBehindCopies => phase::arrived(old, a),
-        AtomOp::PhaseAwait => phase::awaiting(old, a),
+        AtomOp::MinF16 => u64::from(half::extreme_one(HalfFormat::F16, old as u16, a as u16, false)),
+        AtomOp::MinBf16 => u64::from(half::extreme_one(HalfFormat::Bf16, old as u16, a as u16, false)),
+        AtomOp::MaxF16 => u64::from(half::extreme_one(HalfFormat::F16, old as u16, a as u16, true)),
+        AtomOp::MaxBf16 => u64::from(half::extreme_one(HalfFormat::Bf16, old as u16, a as u16, true)),
+        AtomOp::PhaseBegin
+        | AtomOp::PhaseEnd
+        | AtomOp::PhaseArrive
+        | AtomOp::PhaseArriveBehindCopies
+        | AtomOp::PhaseAwait
+        | AtomOp::PhaseExpect
+        | AtomOp::PhaseComplete
+        | AtomOp::PhaseArriveExpecting => phase::step(op, old, a, b).unwrap_or(old),
         AtomOp::Cas => {
             if old == a {
                 b
@@ -78,6 +90,24 @@ pub fn apply_atomic(op: AtomOp, elem: Elem, old: u64, a: u64, b: u64) -> u64 {
         }
     };
     new & keep
+}
+
+/// What an atomic on an `mbarrier` does wrong, of which the ISA leaves undefined what follows. It changes
+/// nothing then.
+#[inline]
+pub fn phase_misuse(op: AtomOp, old: u64, a: u64, b: u64) -> Option<PhaseMisuse> {
+    if op.is_of_phases() { phase::step(op, old, a, b).err() } else { None }
+}
+
+/// Completes bytes at a barrier in shared memory, which is there and aligned.
+///
+/// # Errors
+/// No barrier is initialised there, or it counts no further; it is left as it is.
+pub fn complete_bytes(shared: &mut [u8], barrier: u64, bytes: u32) -> Result<(), PhaseMisuse> {
+    let word = &mut shared[barrier as usize..barrier as usize + 8];
+    let old = u64::from_le_bytes((&*word).try_into().expect("eight bytes"));
+    word.copy_from_slice(&phase::step(AtomOp::PhaseComplete, old, bytes.into(), 0)?.to_le_bytes());
+    Ok(())
 }
 
 fn less(elem: Elem, x: u64, y: u64) -> bool {

@@ -242,6 +242,15 @@ pub(super) fn one(format: HalfFormat) -> u16 {
     }
 }
 
+/// The lesser or the greater of two values, as `min` and `max` pick it.
+pub(super) fn extreme_one(format: HalfFormat, a: u16, b: u16, greater: bool) -> u16 {
+    let how = HalfExtreme { nan: false, xorsign: false };
+    match format {
+        HalfFormat::F16 => extreme::<F16>(a, b, greater, how),
+        HalfFormat::Bf16 => extreme::<BF16>(a, b, greater, how),
+    }
+}
+
 /// a + b of one value or of both of a pair, as `atom.add.noftz` adds.
 pub(super) fn add(ty: HalfType, a: u32, b: u32) -> u32 {
     let one = |a: u32, b: u32| {

@@ -24,11 +24,10 @@ use super::record::Record;
 use super::slots::WarpSlot;
 
 /// What an entry does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Work {
-    /// Passes through the shared-memory banks.
-    #[default]
-    Shared,
+    /// So many passes through the shared-memory banks.
+    Shared(u32),
     /// Loads through the L1.
     Load,
     /// Loads that neither use nor fill the L1.
@@ -39,7 +38,7 @@ pub(super) enum Work {
     Mark,
 }
 
-value!(choice Work { Shared, Load, LoadPast, Send, Mark });
+value!(choice Work { Shared(passes), Load, LoadPast, Send, Mark });
 
 /// One memory instruction (or the part of it in one space).
 #[derive(Debug)]
@@ -50,8 +49,8 @@ pub(super) struct Entry {
     pub(super) kind: RequestKind,
     /// Pending load, or [`NO_LOAD`].
     pub(super) load: u16,
-    /// Bank passes for shared memory.
-    pub(super) passes: u32,
+    /// Of a bulk copy: its number and 1; else 0.
+    pub(super) bulk: u16,
     pub(super) accesses: Vec<LineAccess>,
     /// Part of a multi-word local access, beside each access.
     pub(super) parts: Vec<u8>,
@@ -76,17 +75,17 @@ pub(super) struct Entry {
 }
 
 value!(record Entry {
-    warp, work, kind, load, passes, accesses, parts, payloads, next, issued, after, mark, log, past_l1, local, marker,
+    warp, work, kind, load, bulk, accesses, parts, payloads, next, issued, after, mark, log, past_l1, local, marker,
 });
 
 impl Default for Entry {
     fn default() -> Self {
         Entry {
             warp: 0,
-            work: Work::Shared,
+            work: Work::Shared(1),
             kind: RequestKind::Write,
             load: NO_LOAD,
-            passes: 0,
+            bulk: 0,
             accesses: Vec::new(),
             parts: Vec::new(),
             payloads: Vec::new(),
@@ -126,23 +125,26 @@ pub(super) struct PendingLoad {
     pub(super) staging: Option<Box<[u8; 1024]>>,
     /// It is an asynchronous copy: where to.
     pub(super) copy: Option<Box<CopyUnderWay>>,
+    /// As of its entry.
+    pub(super) bulk: u16,
 }
 
 /// But for the instruction, which is the launch's ([`Lsu::find_instructions`]).
 impl Storable for PendingLoad {
     fn save(&self, out: &mut StateWriter) {
-        let PendingLoad { warp, pc, inst: _, lanes, offset, left, ready, staging, copy } = self;
+        let PendingLoad { warp, pc, inst: _, lanes, offset, left, ready, staging, copy, bulk } = self;
         (*warp, *pc, *lanes).save(out);
         (*offset, *left, *ready).save(out);
         staging.save(out);
         copy.save(out);
+        bulk.save(out);
     }
 
     fn read(from: &mut StateReader<'_>) -> Result<Self, LoadFault> {
         let (warp, pc, lanes) = Storable::read(from)?;
         let (offset, left, ready) = Storable::read(from)?;
-        let (staging, copy) = Storable::read(from)?;
-        Ok(PendingLoad { warp, pc, inst: Inst::NOP, lanes, offset, left, ready, staging, copy })
+        let (staging, copy, bulk) = Storable::read(from)?;
+        Ok(PendingLoad { warp, pc, inst: Inst::NOP, lanes, offset, left, ready, staging, copy, bulk })
     }
 }
 
@@ -181,6 +183,8 @@ pub(super) struct LoadDone {
     pub(super) ready: u32,
     /// It is an asynchronous copy, which stays open until its bytes have landed.
     pub(super) copies: bool,
+    /// As of its entry.
+    pub(super) bulk: u16,
 }
 
 /// Queue and pending loads of one SM.
@@ -205,10 +209,15 @@ pub(super) struct Lsu {
     pub(super) free_at: u32,
     /// The head lacks an MSHR or room in the miss queue: nothing to do until a reply or a credit comes.
     pub(super) blocked: bool,
+    /// What new entries bear: a bulk copy's number and 1 while a line of it leaves, else 0.
+    bulk: u16,
+    /// Requests of entries since that line began to leave.
+    bulk_requests: u32,
 }
 
 state!(Lsu {
-    saved: queue, loads, free, free_at, blocked; kept: spare, capacity, stagings, accesses, waiters, spare_atomics
+    saved: queue, loads, free, free_at, blocked; kept: spare, capacity, stagings, accesses, waiters, spare_atomics, bulk,
+    bulk_requests
 });
 
 impl Lsu {
@@ -225,6 +234,8 @@ impl Lsu {
             spare_atomics: Vec::new(),
             free_at: 0,
             blocked: false,
+            bulk: 0,
+            bulk_requests: 0,
         }
     }
 
@@ -254,6 +265,7 @@ impl Lsu {
         entry.local = false;
         entry.after = 0;
         entry.mark = 0;
+        entry.bulk = self.bulk;
         entry
     }
 
@@ -292,13 +304,16 @@ impl Lsu {
         entry.parts.clear();
         entry.payloads.clear();
         entry.next = 0;
-        entry.passes = 0;
         self.spare.push(entry);
     }
 
     /// Opens a pending load with nothing left to wait for yet.
     pub(super) fn open_load(&mut self, warp: u8, pc: u32, inst: Inst, lanes: u64) -> u16 {
-        let load = |offset| PendingLoad { warp, pc, inst, lanes, offset, left: 0, ready: 0, staging: None, copy: None };
+        let bulk = self.bulk;
+        let load = |offset| {
+            let (staging, copy) = (None, None);
+            PendingLoad { warp, pc, inst, lanes, offset, left: 0, ready: 0, staging, copy, bulk }
+        };
         match self.free.pop() {
             Some(index) => {
                 let slot = &mut self.loads[usize::from(index)];
@@ -308,6 +323,7 @@ impl Lsu {
                 slot.lanes = lanes;
                 slot.left = 0;
                 slot.ready = 0;
+                slot.bulk = bulk;
                 index
             }
             None => {
@@ -350,7 +366,8 @@ impl Lsu {
             return None;
         }
         let copies = pending.copy.is_some();
-        let done = LoadDone { warp: usize::from(pending.warp), pc: pending.pc as usize, ready: pending.ready, copies };
+        let (warp, pc) = (usize::from(pending.warp), pending.pc as usize);
+        let done = LoadDone { warp, pc, ready: pending.ready, copies, bulk: pending.bulk };
         if copies {
             return Some(done);
         }
@@ -366,6 +383,7 @@ impl Lsu {
     #[inline]
     pub(super) fn enqueue(&mut self, mut entry: Box<Entry>, slot: &mut WarpSlot, record: &mut Record) {
         let accesses = entry.accesses.len() as u32;
+        self.bulk_requests += accesses;
         if entry.kind.persists() {
             entry.issued = record.now;
             slot.under_way.persists += accesses;
@@ -377,6 +395,18 @@ impl Lsu {
             self.load(entry.load).left += accesses;
         }
         self.queue.push_back(entry);
+    }
+
+    /// A line of a bulk copy begins to leave: entries bear the copy's number until [`Lsu::end_bulk`].
+    pub(super) fn begin_bulk(&mut self, number: u16) {
+        self.bulk = number + 1;
+        self.bulk_requests = 0;
+    }
+
+    /// It has left in entries of so many requests.
+    pub(super) fn end_bulk(&mut self) -> u32 {
+        self.bulk = 0;
+        self.bulk_requests
     }
 
     /// Makes a load with its accesses in the queue an asynchronous copy.

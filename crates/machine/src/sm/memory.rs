@@ -14,7 +14,7 @@ use crate::shared_memory::passes;
 use durawarp_kernel::fault::FaultKind;
 use durawarp_kernel::ir::{AtomOp, CacheOp, Inst, Mem, MemKind, Op, Space};
 use durawarp_kernel::memory::resolve_generic;
-use durawarp_kernel::semantics::atomic::apply_atomic;
+use durawarp_kernel::semantics::atomic::{apply_atomic, phase_misuse};
 use durawarp_kernel::warp::Warp;
 use durawarp_persist::handler::SmEvent;
 
@@ -277,6 +277,10 @@ impl Share<'_> {
                     word[..size].copy_from_slice(&memory[at..at + size]);
                     let old = u64::from_le_bytes(word);
                     let (a, b) = slot.warp.atomic_operands(inst, launch, lane as u32);
+                    if let Some(misuse) = phase_misuse(mem.atom, old, a, b) {
+                        let kind = FaultKind::Asynchronous(misuse.to_string());
+                        return Err(Box::new(slot.fault(lane as u32, kind, launch)));
+                    }
                     let new = apply_atomic(mem.atom, mem.elem, old, a, b);
                     memory[at..at + size].copy_from_slice(&new.to_le_bytes()[..size]);
                     if mem.kind == MemKind::Atomic {
@@ -301,8 +305,7 @@ impl Share<'_> {
         } else {
             NO_LOAD
         };
-        let mut entry = lsu.entry(warp as u8, Work::Shared, load);
-        entry.passes = passes;
+        let entry = lsu.entry(warp as u8, Work::Shared(passes), load);
         lsu.queue.push_back(entry);
         Ok(())
     }

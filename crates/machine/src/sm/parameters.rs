@@ -7,7 +7,7 @@ use crate::coalescer::Rule;
 use crate::scheduler::Policy;
 use durawarp_base::counters;
 use durawarp_base::spec;
-use durawarp_kernel::ir::Class;
+use durawarp_kernel::ir::{BulkKind, Class};
 
 spec! {
     /// Parameters of a streaming multiprocessor.
@@ -196,6 +196,40 @@ counters! {
         async_copies,
         /// Bytes that these wrote to shared memory (bytes)
         async_copy_bytes,
+    }
+}
+
+counters! {
+    /// What one SM counted of bulk copies.
+    pub struct BulkCounters {
+        /// Bulk copies from global to shared memory (copies)
+        bulk_loads,
+        /// Bulk copies from shared to global memory (copies)
+        bulk_stores,
+        /// Bulk reductions of shared into global memory (copies)
+        bulk_reductions,
+        /// Bulk prefetches to the L2 (copies)
+        bulk_prefetches,
+        /// Bytes of all these (bytes)
+        bulk_bytes,
+    }
+}
+
+impl BulkCounters {
+    /// Counts a copy.
+    pub(super) fn count(&mut self, kind: BulkKind, bytes: u32) {
+        *match kind {
+            BulkKind::Load => &mut self.bulk_loads,
+            BulkKind::Store => &mut self.bulk_stores,
+            BulkKind::Reduce => &mut self.bulk_reductions,
+            BulkKind::Prefetch => &mut self.bulk_prefetches,
+        } += 1;
+        self.bulk_bytes += u64::from(bytes);
+    }
+
+    /// There were some.
+    pub fn any(&self) -> bool {
+        self.bulk_loads + self.bulk_stores + self.bulk_reductions + self.bulk_prefetches > 0
     }
 }
 

@@ -21,7 +21,7 @@ use super::cta::CtaSlot;
 use super::slots::WarpSlot;
 use super::wait::Wait;
 use super::wiring::SmWiring;
-use super::{SmCounters, SmTimeline, TensorCounters};
+use super::{BulkCounters, SmCounters, SmTimeline, TensorCounters};
 
 /// Journal, timeline and counters.
 #[derive(Debug)]
@@ -30,6 +30,7 @@ pub(super) struct Record {
     pub(super) timeline: Option<Box<SmTimeline>>,
     pub(super) counters: SmCounters,
     pub(super) tensor: TensorCounters,
+    pub(super) bulk: BulkCounters,
     pub(super) by_kernel: ByKernel,
     pub(super) stalls: PersistStalls,
     /// Persistency operations on DRAM: the first of each kernel.
@@ -43,11 +44,13 @@ pub(super) struct Record {
     link: LinkParts,
     sm: u16,
     warp_size: u32,
+    /// The instruction of what is noted, where that is not the warp's next.
+    pub(super) place: Option<u32>,
 }
 
 state!(Record {
-    saved: counters, tensor, by_kernel, stalls, on_dram, launches, now; kept: journal, timeline, clock, link, sm,
-    warp_size
+    saved: counters, tensor, bulk, by_kernel, stalls, on_dram, launches, now; kept: journal, timeline, clock, link, sm,
+    warp_size, place
 });
 
 impl Record {
@@ -58,6 +61,7 @@ impl Record {
             timeline: None,
             counters: SmCounters::default(),
             tensor: TensorCounters::default(),
+            bulk: BulkCounters::default(),
             by_kernel: ByKernel::default(),
             stalls: PersistStalls::default(),
             on_dram: Vec::new(),
@@ -67,6 +71,7 @@ impl Record {
             link: w.link,
             sm: w.index,
             warp_size,
+            place: None,
         }
     }
 
@@ -78,7 +83,7 @@ impl Record {
     /// The author of what a warp does now.
     pub(super) fn author(&self, slot: &WarpSlot) -> Author {
         let (cta, warp) = self.place(slot);
-        Author::Warp { sm: self.sm, launch: self.launch(), cta, warp, pc: slot.warp.pc() }
+        Author::Warp { sm: self.sm, launch: self.launch(), cta, warp, pc: self.place.unwrap_or(slot.warp.pc()) }
     }
 
     /// A warp's CTA, and its number there.

@@ -26,12 +26,15 @@ fn describe(core: &IssueCore, index: usize, slot: &WarpSlot, launch: &Launch) ->
     match slot.wait {
         Wait::NoWarp => String::new(),
         Wait::Issue => match launch.kernel.code.get(slot.warp.pc() as usize).map(|i| i.op) {
-            Some(Op::Mem(_)) => "room in the load-store unit".to_owned(),
+            Some(Op::Mem(_) | Op::Bulk(_)) => "room in the load-store unit".to_owned(),
             _ => "its unit".to_owned(),
         },
         Wait::Latency => "a result of fixed latency".to_owned(),
         Wait::Register => "memory data for its next instruction's registers".to_owned(),
         Wait::Copies(kept) => format!("its groups of asynchronous copies but the last {kept}"),
+        Wait::Bulk(kept) => format!("its groups of bulk copies but the last {kept}"),
+        Wait::BulkDurable => format!("{} bulk copies to be durable", under_way.bulk),
+        Wait::BulkReads(kept) => format!("its groups of bulk copies but the last {kept} to read shared memory"),
         Wait::Barrier => core.ctas[usize::from(slot.cta)].describe_barrier(index, core.warp_size),
         // The warp's own accesses come first, then what its SM has combined for others, too.
         Wait::Performed(_) => {
@@ -47,7 +50,8 @@ fn describe(core: &IssueCore, index: usize, slot: &WarpSlot, launch: &Launch) ->
         Wait::FrontEnd => "the front-end buffer: room, a region's ID, or its atomic's turn".to_owned(),
         Wait::Drained => {
             let (stores, loads, persists) = (under_way.stores, under_way.loads, under_way.persists);
-            format!("{stores} stores, {loads} loads and {persists} persists after its exit")
+            let bulk = if under_way.bulk > 0 { format!("{} bulk copies, ", under_way.bulk) } else { String::new() };
+            format!("{bulk}{stores} stores, {loads} loads and {persists} persists after its exit")
         }
     }
 }

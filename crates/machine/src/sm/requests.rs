@@ -34,8 +34,15 @@ pub(super) enum Stepped {
         ready: u32,
     },
     /// A store of a warp has joined its line: it is performed.
-    Joined(usize),
+    Joined {
+        warp: usize,
+        /// As of its entry.
+        bulk: u16,
+    },
 }
+
+/// Where the number of a bulk copy begins in a request's tag, above its warp's.
+pub(super) const BULK_SHIFT: u32 = 8;
 
 /// A line access of a load.
 #[derive(Clone, Copy)]
@@ -52,7 +59,7 @@ impl LoadAccess {
 }
 
 /// A load has to wait for what is held.
-fn load_waits(line: u64, host: &mut SmHost) -> bool {
+pub(super) fn load_waits(line: u64, host: &mut SmHost) -> bool {
     let load = Departure { cta: 0, line, is_load: true, is_non_temporal: false, after: 0 };
     host.wants.departures && host.admits(load) != Admission::Goes
 }
@@ -75,8 +82,7 @@ impl Lsu {
     ) -> Stepped {
         let Some(head) = self.queue.front_mut() else { return Stepped::Nothing };
         let (work, load) = (head.work, head.load);
-        if work == Work::Shared {
-            let passes = head.passes;
+        if let Work::Shared(passes) = work {
             self.free_at = m.cycle + passes;
             self.retire_head();
             let ready = m.cycle + m.p.shared.latency_cycles - 1 + (passes - 1);
@@ -92,14 +98,16 @@ impl Lsu {
                 return Stepped::Nothing;
             }
             Work::Send if combines(head, access.line, memory) => {
-                let warp = usize::from(head.warp);
-                memory.combine(head, slots[warp].cta, m.host, m.record, cx).then_some(Stepped::Joined(warp))
+                let (warp, bulk) = (usize::from(head.warp), head.bulk);
+                memory.combine(head, slots[warp].cta, m.host, m.record, cx).then_some(Stepped::Joined { warp, bulk })
             }
             Work::Send => self.send_next(access, memory, slots, m, cx).then_some(Stepped::Nothing),
             // What is held for the line has not been performed.
             _ if load_waits(access.line, m.host) => None,
             Work::Load => self.look_up(of_load, memory, slots, m, cx),
-            Work::LoadPast | Work::Shared => self.bypass_l1(of_load, memory, slots, m, cx).then_some(Stepped::Nothing),
+            Work::LoadPast | Work::Shared(_) => {
+                self.bypass_l1(of_load, memory, slots, m, cx).then_some(Stepped::Nothing)
+            }
         };
         let Some(stepped) = done else {
             // What the head waits for may have to leave first.
@@ -154,7 +162,7 @@ impl Lsu {
         }
         let (kind, tag) = match payload {
             Payload::Atomics(_) => (RequestKind::Atomic, u32::from(head.load)),
-            _ => (head.kind, u32::from(head.warp)),
+            _ => (head.kind, u32::from(head.warp) | u32::from(head.bulk) << BULK_SHIFT),
         };
         // The L1's own copy, if any, must not outlive a store past it: it is updated or evicted, in the order
         // of accesses.

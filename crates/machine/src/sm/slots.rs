@@ -34,9 +34,11 @@ pub(super) struct UnderWay {
     pub(super) throughs: u32,
     /// Line accesses of atomics whose results the front-end buffer waits for.
     pub(super) copying: u32,
+    /// Bulk copies, whose requests are counted above once they have left.
+    pub(super) bulk: u32,
 }
 
-value!(record UnderWay { loads, stores, persists, throughs, copying });
+value!(record UnderWay { loads, stores, persists, throughs, copying, bulk });
 
 impl UnderWay {
     /// Persists that a fence waits for, which may be `ordered`.
@@ -48,7 +50,7 @@ impl UnderWay {
     /// Nothing is under way but what the front-end buffer waits for.
     #[inline]
     pub(super) fn is_empty(self) -> bool {
-        self.is_performed() && self.persists == 0
+        self.is_performed() && self.persists == 0 && self.bulk == 0
     }
 
     /// Loads and stores are all performed.

@@ -87,10 +87,14 @@ fn resident<'a>(slot: usize, launch: &Launch, core: &'a IssueCore, lsu: &Lsu) ->
         Wait::Issue | Wait::Latency | Wait::Register | Wait::Copies(_) | Wait::FrontEnd => Stands::Runs,
         // The instruction behind the fence is its next.
         Wait::Performed(_) | Wait::Released(_) | Wait::Durable { .. } => Stands::Runs,
+        Wait::Bulk(_) | Wait::BulkReads(_) | Wait::BulkDurable => Stands::Runs,
     };
     let cta = &core.ctas[usize::from(at.cta)];
     let open = lsu.open_loads().filter(|load| usize::from(load.warp) == slot);
-    let loads = open.map(|load| OpenLoad { pc: load.pc, lanes: load.lanes, copies: load.copy.is_some() }).collect();
+    let loads = open.map(|load| OpenLoad { pc: load.pc, lanes: load.lanes, copies: load.copy.is_some() });
+    // A bulk copy is under way as another is, wherever its lines are.
+    let bulk = (at.under_way.bulk > 0).then_some(OpenLoad { pc: 0, lanes: 0, copies: true });
+    let loads = loads.chain(bulk).collect();
     let stores = at.under_way.stores + at.under_way.persists > 0;
     // What it has deferred is in its registers here, as in any look from outside.
     let warp = at.warp.caught_up(Some(launch));

@@ -8,6 +8,9 @@
 //! | `Register` | memory has written the registers of its next instruction | memory |
 //! | `Barrier` | the barrier opens | barrier |
 //! | `Copies` | all its groups of asynchronous copies but the last ones have arrived | memory |
+//! | `Bulk` | all its groups of bulk copies but the last ones are complete | memory |
+//! | `BulkReads` | these have read shared memory | memory |
+//! | `BulkDurable` | its bulk copies are complete, each line durable, as its scheme asks | persist |
 //! | `Performed` | its loads and stores are performed | fence |
 //! | `Released` | what the L1 has combined is performed, too | fence |
 //! | `Durable` | its persists are durable; behind an ordered fence, its write-backs | persist |
@@ -37,6 +40,12 @@ pub(super) enum Wait {
     Barrier,
     /// Its groups of asynchronous copies, but the last ones, of this number.
     Copies(u32),
+    /// Its groups of bulk copies, but the last ones, of this number.
+    Bulk(u32),
+    /// What these read of shared memory.
+    BulkReads(u32),
+    /// Its bulk copies, which its scheme has it wait for.
+    BulkDurable,
     /// Its loads and stores, at a fence.
     Performed(
         /// What the fence asks for then.
@@ -67,7 +76,7 @@ pub(super) enum Wait {
 }
 
 value!(choice Wait {
-    NoWarp, Issue, Latency, Register, Barrier, Copies(groups), Performed(then), Released(then),
+    NoWarp, Issue, Latency, Register, Barrier, Copies(groups), Bulk(groups), BulkReads(groups), BulkDurable, Performed(then), Released(then),
     Durable { ordered, flushing, then }, Marker(scope), Peers(scope), FrontEnd, Drained,
 });
 
@@ -133,10 +142,11 @@ impl Wait {
             Wait::NoWarp => Account::Empty,
             Wait::Issue => Account::Ready,
             Wait::Latency => Account::Execution,
-            Wait::Register | Wait::Copies(_) => Account::Memory,
+            Wait::Register | Wait::Copies(_) | Wait::Bulk(_) | Wait::BulkReads(_) => Account::Memory,
             Wait::Barrier => Account::Barrier,
             Wait::Performed(_) | Wait::Released(_) => Account::Fence,
-            Wait::Durable { .. } | Wait::Marker(_) | Wait::Peers(_) | Wait::FrontEnd => Account::Persist,
+            Wait::Durable { .. } | Wait::BulkDurable => Account::Persist,
+            Wait::Marker(_) | Wait::Peers(_) | Wait::FrontEnd => Account::Persist,
             Wait::Drained => Account::Draining,
         }
     }

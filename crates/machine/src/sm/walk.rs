@@ -19,12 +19,13 @@
 //! a kernel's CTAs arrive that are not resident: such a barrier is a deadlock here, and reported as one. Over
 //! 500 lines: what a warp waits for may lead to any other wait.
 
+use crate::coalescer::lanes_of;
 use crate::l1::Waiter;
 use crate::msg::{CommandProcessorMsg, GridOrder, GridReport, Msg, Payload, Reply, RequestKind};
 use crate::scheduler::Unit;
 use durawarp_engine::Ctx;
-use durawarp_kernel::fault::ProgramFault;
-use durawarp_kernel::ir::{Class, Inst, MachineRead, MemKind, Op, Scope, Space};
+use durawarp_kernel::fault::{FaultKind, ProgramFault};
+use durawarp_kernel::ir::{Class, CopyStep, Inst, MachineRead, MemKind, Op, Scope, Space};
 use durawarp_kernel::launch::Launch;
 use durawarp_persist::handler::{Marker, SmEvent};
 use durawarp_persist::journal::FactKind;
@@ -32,6 +33,7 @@ use durawarp_persist::vocab::{Boundary, FenceKind, FenceRule, PersistScope};
 
 use super::Sm;
 use super::barriers::AllArrived;
+use super::bulk::CopyEngine;
 use super::cleaning::is_cleaning;
 use super::combine::Cleaned;
 use super::copies::{arrive, write_copy};
@@ -39,7 +41,7 @@ use super::lsu::GRID;
 use super::memory::issue_memory;
 use super::moment::Moment;
 use super::persist;
-use super::requests::Stepped;
+use super::requests::{BULK_SHIFT, Stepped};
 use super::slots::count;
 use super::wait::{Account, AfterFence, Wait};
 
@@ -55,6 +57,12 @@ macro_rules! moment {
             record: &mut $sm.record,
         }
     };
+}
+
+/// The warp that a request's tag names, and the bulk copy's number and 1, or 0.
+#[inline]
+fn warp_and_bulk(tag: u32) -> (usize, u16) {
+    ((tag & ((1 << BULK_SHIFT) - 1)) as usize, (tag >> BULK_SHIFT) as u16)
 }
 
 impl Sm {
@@ -239,6 +247,31 @@ impl Sm {
                     }
                 }
             }
+            Op::Copies(step @ (CopyStep::CommitBulk | CopyStep::WaitBulk(_) | CopyStep::WaitRead(_))) => {
+                slot.warp.advance();
+                if lanes != 0
+                    && let Some(wait) = self.engine.step_groups(warp, step)
+                {
+                    self.core.enter(warp, wait, cycle + 1);
+                    return;
+                }
+            }
+            Op::Bulk(bulk) => {
+                let m = moment!(self, cycle, launch);
+                let issued = self.engine.issue(warp, inst, bulk, lanes_of(lanes), &mut self.core.slots[warp], m);
+                self.core.slots[warp].warp.advance();
+                match issued {
+                    Ok(false) => {}
+                    Ok(true) => {
+                        self.core.enter(warp, Wait::BulkDurable, cycle + 1);
+                        return;
+                    }
+                    Err(fault) => {
+                        self.fail(*fault, cx);
+                        return;
+                    }
+                }
+            }
             Op::Copies(step) => {
                 slot.warp.advance();
                 if lanes != 0
@@ -334,8 +367,9 @@ impl Sm {
         match self.lsu.step(&mut self.memory, &mut self.core.slots, m, cx) {
             Stepped::Nothing => {}
             Stepped::Answered { load, ready } => self.answered(load, ready, cycle, launch, cx),
-            Stepped::Joined(warp) => {
+            Stepped::Joined { warp, bulk } => {
                 self.core.slots[warp].under_way.stores -= 1;
+                self.bulk_answered(bulk, cycle, launch, cx);
                 self.resume(warp, cycle, launch, cx);
             }
         }
@@ -350,7 +384,37 @@ impl Sm {
             }
             self.core.write_from(done.warp, done.pc, done.ready, launch);
             self.core.slots[done.warp].under_way.loads -= 1;
+            self.bulk_answered(done.bulk, cycle, launch, cx);
             self.resume(done.warp, cycle, launch, cx);
+        }
+    }
+
+    /// A cycle of the copy engine: bytes that complete, then the next line.
+    pub(super) fn step_engine(&mut self, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
+        loop {
+            match self.engine.land(cycle, &mut self.core, launch) {
+                Ok(None) => break,
+                Ok(Some(warp)) => self.resume(warp, cycle, launch, cx),
+                Err(fault) => {
+                    self.fail(*fault, cx);
+                    return;
+                }
+            }
+        }
+        let m = moment!(self, cycle, launch);
+        let (core, lsu, memory) = (&mut self.core, &mut self.lsu, &mut self.memory);
+        if let Some(warp) = self.engine.step(core, lsu, memory, &self.front_end, m, cx) {
+            self.resume(warp, cycle, launch, cx);
+        }
+    }
+
+    /// A request is answered that bears the number of a bulk copy, if `bulk` is not 0.
+    #[inline]
+    fn bulk_answered(&mut self, bulk: u16, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
+        if bulk != 0
+            && let Some(warp) = self.engine.answered(bulk - 1, cycle, &mut self.core, self.p.shared.bulk_arrive_cycles)
+        {
+            self.resume(warp, cycle, launch, cx);
         }
     }
 
@@ -366,7 +430,12 @@ impl Sm {
         if let Some((warp, copy)) = landed {
             let arrivals = self.core.copies.groups[warp].land(copy);
             let cta = usize::from(self.core.slots[warp].cta);
-            arrive(&mut self.core.ctas[cta].shared, &arrivals);
+            if let Some(misuse) = arrive(&mut self.core.ctas[cta].shared, &arrivals) {
+                let slot = &self.core.slots[warp];
+                let kind = FaultKind::Asynchronous(misuse.to_string());
+                self.fail(slot.fault(slot.warp.live().trailing_zeros().min(31), kind, launch), cx);
+                return;
+            }
             self.core.slots[warp].under_way.loads -= 1;
             self.resume(warp, cycle, launch, cx);
         }
@@ -378,6 +447,13 @@ impl Sm {
         match slot.wait {
             Wait::Register => self.core.settle(warp, cycle, launch),
             Wait::Copies(kept) if self.core.copies.groups[warp].are_complete(kept) => {
+                self.core.settle(warp, cycle, launch);
+            }
+            wait @ (Wait::Bulk(_) | Wait::BulkReads(_)) if self.engine.lets_go(warp, wait) => {
+                self.core.settle(warp, cycle, launch);
+            }
+            Wait::BulkDurable if slot.under_way.bulk == 0 && slot.under_way.persists == 0 => {
+                self.record.note(slot, FactKind::FencePassed, 0);
                 self.core.settle(warp, cycle, launch);
             }
             Wait::Performed(then) if slot.under_way.is_performed() => {
@@ -400,6 +476,11 @@ impl Sm {
         // Any reply may free what the head of the load-store unit lacks: it tries again.
         self.lsu.blocked = false;
         match (reply.kind, reply.payload) {
+            (RequestKind::Read, Payload::Line(line)) if CopyEngine::is_read(reply.tag) => {
+                let number = self.engine.line_came(reply.tag, &line, self.w.line_bytes, &mut self.core);
+                self.memory.port.line_pool.give(line);
+                self.bulk_answered(number + 1, cycle, launch, cx);
+            }
             (RequestKind::Read, Payload::Line(line)) => {
                 // One fill answers every load that merged with its miss. The list is taken out of `self` and
                 // put back empty, so that no fill allocates one.
@@ -420,8 +501,9 @@ impl Sm {
                     self.released(cycle, launch, cx);
                     return;
                 }
-                let warp = reply.tag as usize;
+                let (warp, bulk) = warp_and_bulk(reply.tag);
                 self.core.slots[warp].under_way.stores -= 1;
+                self.bulk_answered(bulk, cycle, launch, cx);
                 self.resume(warp, cycle, launch, cx);
             }
             (RequestKind::Atomic, Payload::Atomics(atomics)) => {
@@ -457,9 +539,10 @@ impl Sm {
                     self.grid_acknowledged(cx);
                     return;
                 }
-                let warp = reply.tag as usize;
+                let (warp, bulk) = warp_and_bulk(reply.tag);
                 self.core.slots[warp].under_way.persists -= 1;
                 self.core.slots[warp].under_way.throughs -= u32::from(reply.kind == RequestKind::NonTemporal);
+                self.bulk_answered(bulk, cycle, launch, cx);
                 self.resume(warp, cycle, launch, cx);
             }
             (kind, payload) => panic!("a reply to a {kind:?} with {payload:?}"),

@@ -14,6 +14,7 @@ use crate::config::{MachineConfig, SchemeConfig, has_tensor_cores};
 use durawarp_base::diagnostic::{Diagnostic, Diagnostics};
 use durawarp_kernel::functional::Limits;
 use durawarp_kernel::host::{HostAction, HostProgram};
+use durawarp_kernel::ir::Op;
 use durawarp_kernel::memory::FlatMemory;
 use durawarp_kernel::regions::RegionOptions;
 use durawarp_persist::Scheme;
@@ -89,6 +90,28 @@ fn tensor_cores_missing(workload: &Resolved, machine: &str) -> Vec<Diagnostic> {
     faults
 }
 
+/// The first bulk copy of each kernel that stores or reads memory, which regions of no scheme can take: its
+/// lines leave when their region may have ended, so that nothing of it could be resumed.
+fn bulk_copies_in_regions(workload: &Resolved, scheme: &str) -> Vec<Diagnostic> {
+    let mut faults: Vec<Diagnostic> = Vec::new();
+    let mut seen: Vec<&str> = Vec::new();
+    for kernel in workload.kernels() {
+        let Some(pc) = kernel.code.iter().position(|inst| matches!(inst.op, Op::Bulk(_))) else { continue };
+        if seen.contains(&kernel.name.as_str()) {
+            continue;
+        }
+        seen.push(&kernel.name);
+        let pos = kernel.pos[pc];
+        let message = format!(
+            "kernel `{}` copies in bulk here, and `{scheme}` makes recoverable regions of kernels: lines of a bulk \
+             copy leave after the region that issued it may have ended",
+            kernel.name
+        );
+        faults.push(Diagnostic::nowhere(&format!("{}:{}:{}", kernel.file, pos.line, pos.column), message));
+    }
+    faults
+}
+
 impl Experiment {
     /// An experiment of parts that are read, to its end and compared with the functional reference. The
     /// workload was resolved for what the scheme demands.
@@ -134,6 +157,8 @@ impl Experiment {
             tensor_cores_missing(&self.workload, &self.machine.name).into_iter().for_each(|fault| faults.push(fault));
         }
         let Some(rule) = self.scheme.built.regions() else { return faults.into_result(()) };
+        let copies = bulk_copies_in_regions(&self.workload, self.scheme.built.name());
+        copies.into_iter().for_each(|fault| faults.push(fault));
         let domain = self.machine.spec.persist.domain;
         if domain != Domain::Adr {
             let message = format!(

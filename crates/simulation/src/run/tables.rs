@@ -12,7 +12,7 @@ use durawarp_machine::home::HomeCounters;
 use durawarp_machine::l2::L2Counters;
 use durawarp_machine::memory_controller::ControllerCounters;
 use durawarp_machine::os::OsCounters;
-use durawarp_machine::sm::{SmCounters, TensorCounters};
+use durawarp_machine::sm::{BulkCounters, SmCounters, TensorCounters};
 use durawarp_machine::stalls::{PersistStalls, STAGES};
 use durawarp_machine::switch::SwitchCounters;
 
@@ -26,17 +26,20 @@ pub(super) fn counters(machine: &Assembly) -> Vec<Table> {
         Table::of("memory_controller", &machine.controllers().map(|mc| *mc.counters()).collect::<Vec<_>>()),
         Table::of("switch", &machine.switches().map(|switch| *switch.counters()).collect::<Vec<_>>()),
     ];
-    // A machine without tensor cores has no such table.
+    // A machine without tensor cores has no such table, nor has a run without bulk copies one of those.
     let tensor: Vec<TensorCounters> = machine.sms().filter_map(|sm| sm.tensor_counters()).collect();
     tables.extend((!tensor.is_empty()).then(|| Table::of("tensor", &tensor)));
+    let bulk: Vec<BulkCounters> = machine.sms().map(|sm| sm.bulk_counters()).collect();
+    tables.extend(bulk.iter().any(BulkCounters::any).then(|| Table::of("bulk", &bulk)));
     tables
 }
 
 /// Every counter of an outcome, by kind of component: its name, meaning and unit.
-pub fn counter_descriptions() -> [(&'static str, &'static [Description]); 8] {
+pub fn counter_descriptions() -> [(&'static str, &'static [Description]); 9] {
     [
         ("sm", SmCounters::DESCRIPTIONS),
         ("tensor", TensorCounters::DESCRIPTIONS),
+        ("bulk", BulkCounters::DESCRIPTIONS),
         ("l2", L2Counters::DESCRIPTIONS),
         ("memory_controller", ControllerCounters::DESCRIPTIONS),
         ("switch", SwitchCounters::DESCRIPTIONS),

@@ -197,10 +197,17 @@ impl<'a> Lower<'_, 'a> {
     /// `membar`, `fence`
     pub(super) fn fence(&mut self, m: &mut Mods<'_, 'a>) -> Lowered {
         m.skip(|text| matches!(text, "sc" | "acq_rel" | "acquire" | "release" | "sync_restrict" | "level"));
+        if m.take("mbarrier_init") {
+            // The warps of a CTA share its memory, in which accesses happen in order.
+            m.take("cluster");
+            self.emit(Op::Fence(Scope::Cta), Class::Control, &[], &[], 0);
+            return Ok(());
+        }
         if m.take("proxy") {
-            // Only one proxy exists here; the fence still orders.
+            // Bulk copies read shared memory as it is, global memory behind the stores that are performed.
+            let scope = if m.take("async") && m.take("shared::cta") { Scope::Cta } else { Scope::Gpu };
             m.skip(|_| true);
-            self.emit(Op::Fence(Scope::Gpu), Class::Control, &[], &[], 0);
+            self.emit(Op::Fence(scope), Class::Control, &[], &[], 0);
             return Ok(());
         }
         let scope = m.one_of(&[

@@ -1,7 +1,7 @@
 //! Asynchronous copies from global to shared memory (PTX ISA 9.7.9.25): `cp.async` and its groups.
 //!
-//! Not supported: `cp.async.bulk` and others of tensors, `ignore-src`. Cache hints and prefetch sizes
-//! (`.L2::128B`) are ignored, as for loads.
+//! Bulk copies are in `bulk.rs`. Not supported: copies of tensors, `ignore-src`. Cache hints and prefetched
+//! sizes (`.L2::128B`) are ignored, as for loads.
 
 use super::super::super::ir::{AddressIn, CacheOp, Class, CopyStep, Elem, Mem, MemKind, Op, Space};
 use super::super::ast::{Instruction, Operand, OperandKind};
@@ -15,9 +15,11 @@ pub(super) const FAMILY: &[Family] = &[(&["cp"], |l, i, m| l.async_copy(i, m))];
 
 impl<'a> Lower<'_, 'a> {
     pub(super) fn async_copy(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
-        if !m.take("async") || i.mods.iter().any(|word| word.text == "bulk") {
-            let message =
-                "only `cp.async` of 4, 8 or 16 bytes, its groups and `cp.async.mbarrier.arrive` are supported";
+        if i.mods.iter().any(|word| word.text == "bulk") {
+            return self.bulk(i, m);
+        }
+        if !m.take("async") {
+            let message = "`cp` is `cp.async` or `cp.reduce.async.bulk`";
             return Err(self.fault(i.opcode.at.clone(), message));
         }
         if m.take("mbarrier") {

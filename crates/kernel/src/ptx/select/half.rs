@@ -47,6 +47,7 @@ pub(super) fn passes(opcode: &str) -> bool {
             | "setp"
             | "selp"
             | "slct"
+            | "cp"
             | "cvt"
             | "atom"
             | "red"

@@ -4,11 +4,12 @@
 //! comparison, two instructions here. `try_wait` does not suspend: it is a test, as the ISA leaves the time
 //! open for which it waits. A count in a register is widened first, by an instruction of its own.
 //!
-//! Not supported: counts of transactions (`expect_tx`), `arrive_drop`, `pending_count`, generic addresses,
-//! clusters.
+//! Not supported: generic addresses; `.shared::cluster` names the own CTA's memory, as there is no other way
+//! to an address of another (`mapa` is refused).
 
 use super::super::super::alu::{AluOp, Cvt, Num};
 use super::super::super::ir::{AddressIn, AtomOp, CacheOp, Class, Elem, Mem, MemKind, Op, Space};
+use super::super::super::semantics::phase::{DROP, NO_COMPLETE};
 use super::super::ast::{Instruction, Operand, OperandKind};
 use super::super::draft::{Arg, plain_access};
 use super::super::lower::{Lower, Lowered};
@@ -23,7 +24,11 @@ pub(super) const FAMILY: &[Family] = &[(&["mbarrier"], |l, i, m| l.mbarrier(i, m
 enum PhaseStep {
     Begin,
     End,
-    Arrive,
+    /// An arrival; it drops out of later phases when `true`.
+    Arrive(bool),
+    /// More bytes are awaited, or fewer.
+    Bytes(AtomOp),
+    Pending,
     Test,
 }
 
@@ -32,37 +37,57 @@ impl<'a> Lower<'_, 'a> {
         let steps = [
             ("init", PhaseStep::Begin),
             ("inval", PhaseStep::End),
-            ("arrive", PhaseStep::Arrive),
+            ("arrive", PhaseStep::Arrive(false)),
+            ("arrive_drop", PhaseStep::Arrive(true)),
+            ("expect_tx", PhaseStep::Bytes(AtomOp::PhaseExpect)),
+            ("complete_tx", PhaseStep::Bytes(AtomOp::PhaseComplete)),
+            ("pending_count", PhaseStep::Pending),
             ("test_wait", PhaseStep::Test),
             ("try_wait", PhaseStep::Test),
         ];
         let Some(step) = m.one_of(&steps) else {
-            let message = "only `mbarrier.init`, `.inval`, `.arrive`, `.test_wait` and `.try_wait` are supported";
+            let message = "`mbarrier` is `.init`, `.inval`, `.arrive`, `.arrive_drop`, `.expect_tx`, `.complete_tx`, \
+                           `.pending_count`, `.test_wait` or `.try_wait`";
             return Err(self.fault(i.opcode.at.clone(), message));
         };
+        if step == PhaseStep::Pending {
+            return self.pending_count(i, m);
+        }
         self.in_shared_memory(i, m)?;
         // The warps of a CTA share its memory, in which accesses happen in order.
-        m.skip(|word| matches!(word, "release" | "acquire" | "relaxed" | "cta" | "noComplete"));
+        m.skip(|word| matches!(word, "release" | "acquire" | "relaxed" | "cta" | "cluster"));
         let parity = step == PhaseStep::Test && m.take("parity");
+        let of_arrival = matches!(step, PhaseStep::Arrive(_));
+        let expects = of_arrival && m.take("expect_tx");
+        let no_complete = of_arrival && m.take("noComplete");
         match (step, i.operands.as_slice()) {
             (PhaseStep::Begin, [object, count]) => {
                 let count = self.wide_count(count)?;
-                self.phase_atomic(AtomOp::PhaseBegin, Arg::None, object, count)
+                self.phase_atomic(AtomOp::PhaseBegin, Arg::None, object, [count, Arg::None])
             }
-            (PhaseStep::End, [object]) => {
-                let nothing = self.body.literal(Bank::R64, 0);
-                self.phase_atomic(AtomOp::PhaseBegin, Arg::None, object, nothing)
+            (PhaseStep::End, [object]) => self.phase_atomic(AtomOp::PhaseEnd, Arg::None, object, [Arg::None; 2]),
+            (PhaseStep::Bytes(op), [object, bytes]) => {
+                let bytes = self.wide_count(bytes)?;
+                self.phase_atomic(op, Arg::None, object, [bytes, Arg::None])
             }
-            (PhaseStep::Arrive, [state, object, count @ ..]) if count.len() <= 1 => {
+            // The number is one of arrivals, or of bytes beside one arrival.
+            (PhaseStep::Arrive(drops), [state, object, count @ ..]) if count.len() <= 1 => {
                 let count = match count {
                     [count] => self.wide_count(count)?,
+                    [] if expects => {
+                        return Err(self.fault(i.opcode.at.clone(), "`.expect_tx` needs a number of bytes"));
+                    }
                     _ => self.body.literal(Bank::R64, 1),
                 };
                 let state = match state.kind {
                     OperandKind::Name { name: "_", .. } => Arg::None,
                     _ => self.dst(state, Bank::R64)?,
                 };
-                self.phase_atomic(AtomOp::PhaseArrive, state, object, count)
+                let flag = |set: bool, flag: u64| if set { flag } else { 0 };
+                let how = flag(no_complete, NO_COMPLETE) | flag(drops, DROP);
+                let how = self.body.literal(Bank::R64, how);
+                let op = if expects { AtomOp::PhaseArriveExpecting } else { AtomOp::PhaseArrive };
+                self.phase_atomic(op, state, object, [count, how])
             }
             // A time to wait may follow, which nothing depends on here.
             (PhaseStep::Test, [over, object, state, hint @ ..]) if hint.len() <= 1 => {
@@ -96,19 +121,28 @@ impl<'a> Lower<'_, 'a> {
         let [object] = self.operands(i)?;
         let one = self.body.literal(Bank::R64, 1);
         if !counted {
-            self.phase_atomic(AtomOp::PhaseAwait, Arg::None, object, one)?;
+            self.phase_atomic(AtomOp::PhaseAwait, Arg::None, object, [one, Arg::None])?;
         }
-        self.phase_atomic(AtomOp::PhaseArriveBehindCopies, Arg::None, object, one)
+        self.phase_atomic(AtomOp::PhaseArriveBehindCopies, Arg::None, object, [one, Arg::None])
+    }
+
+    fn pending_count(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
+        m.take("b64");
+        let [count, state] = self.operands(i)?;
+        let (count, state) = (self.dst(count, Bank::R32)?, self.src(state, Ty::B64)?);
+        self.emit(Op::Alu(AluOp::PhasePending), Class::Logic, &[count], &[state], 0);
+        Ok(())
     }
 
     fn in_shared_memory(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
-        if m.one_of(&[("shared", ()), ("shared::cta", ())]).is_some() && m.take("b64") {
+        if m.one_of(&[("shared", ()), ("shared::cta", ()), ("shared::cluster", ())]).is_some() && m.take("b64") {
             return Ok(());
         }
         Err(self.fault(i.opcode.at.clone(), "barriers need `.shared` and `.b64`"))
     }
 
-    fn phase_atomic(&mut self, atom: AtomOp, d: Arg, object: &'a Operand<'a>, count: Arg) -> Lowered {
+    /// An atomic with two operands.
+    fn phase_atomic(&mut self, atom: AtomOp, d: Arg, object: &'a Operand<'a>, of: [Arg; 2]) -> Lowered {
         let address = self.address(object, Space::Shared)?;
         let kind = if d == Arg::None { MemKind::Reduction } else { MemKind::Atomic };
         let mem = Mem {
@@ -118,7 +152,7 @@ impl<'a> Lower<'_, 'a> {
             cache: CacheOp::Volatile,
             ..plain_access(kind, Space::Shared, Elem::U64)
         };
-        self.emit(Op::Mem(mem), Class::Mem, &[d], &[address.base, count], address.offset);
+        self.emit(Op::Mem(mem), Class::Mem, &[d], &[address.base, of[0], of[1]], address.offset);
         Ok(())
     }
 

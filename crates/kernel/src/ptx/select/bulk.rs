@@ -1,0 +1,197 @@
+//! Bulk copies (PTX ISA 9.7.9.25.5): `cp.async.bulk`, `cp.reduce.async.bulk`, their groups, and
+//! `cp.async.bulk.prefetch`.
+//!
+//! Addresses in shared memory become 32-bit registers with their offsets added, by instructions of their own
+//! where they are something else. `.shared::cluster` names the own CTA's memory, as there is no way here to
+//! an address of another. A cache policy is dropped; that is told once.
+//!
+//! Not supported: copies between CTAs (`.shared::cluster` from `.shared::cta`, `.multicast::cluster`),
+//! tensors, `.cp_mask`, `.ignore_oob`.
+
+use super::super::super::alu::{AluOp, Cvt, HalfType, IntOp, Num};
+use super::super::super::ir::{AtomOp, Bulk, BulkKind, Class, CopyStep, Elem, Op, Space};
+use super::super::ast::{Instruction, Operand};
+use super::super::draft::Arg;
+use super::super::lower::{Lower, Lowered};
+use super::super::types::{Bank, Ty};
+use super::words::Mods;
+
+/// A side of a copy, as a modifier names it.
+#[derive(Clone, Copy, PartialEq)]
+enum Side {
+    Global,
+    Cta,
+    Cluster,
+}
+
+const SIDES: [(&str, Side); 3] =
+    [("global", Side::Global), ("shared::cta", Side::Cta), ("shared::cluster", Side::Cluster)];
+
+/// A reduction's operation on elements that are no halves.
+const REDUCTIONS: [(&str, AtomOp); 8] = [
+    ("add", AtomOp::Add),
+    ("min", AtomOp::Min),
+    ("max", AtomOp::Max),
+    ("inc", AtomOp::Inc),
+    ("dec", AtomOp::Dec),
+    ("and", AtomOp::And),
+    ("or", AtomOp::Or),
+    ("xor", AtomOp::Xor),
+];
+
+/// A copy that moves bytes as they are.
+fn plain(kind: BulkKind) -> Bulk {
+    Bulk { kind, atom: AtomOp::None, elem: Elem::U8 }
+}
+
+impl<'a> Lower<'_, 'a> {
+    pub(super) fn bulk(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
+        let reduces = m.take("reduce");
+        m.take("async");
+        m.take("bulk");
+        for (word, what) in [("tensor", "copies of tensors"), ("multicast::cluster", "copies to several CTAs")] {
+            if let Some(found) = i.mods.iter().find(|found| found.text == word) {
+                return Err(self.fault(found.at.clone(), format!("{what} (`.{word}`) are not supported")));
+            }
+        }
+        // Groups and prefetches name no two sides.
+        if m.take("commit_group") {
+            let [] = self.operands(i)?;
+            self.emit(Op::Copies(CopyStep::CommitBulk), Class::Control, &[], &[], 0);
+            return Ok(());
+        }
+        if m.take("wait_group") {
+            let [number] = self.operands(i)?;
+            let kept = self.number(number)?;
+            let step = if m.take("read") { CopyStep::WaitRead(kept) } else { CopyStep::WaitBulk(kept) };
+            self.emit(Op::Copies(step), Class::Control, &[], &[], 0);
+            return Ok(());
+        }
+        if m.take("prefetch") {
+            if !(m.take("L2") && m.one_of(&SIDES) == Some(Side::Global)) {
+                return Err(self.fault(i.opcode.at.clone(), "`cp.async.bulk.prefetch` needs `.L2.global`"));
+            }
+            let [from, size] = self.without_hint(i, m)?;
+            let from = self.global_operand(from)?;
+            let size = self.src(size, Ty::U32)?;
+            return self.emit_bulk(plain(BulkKind::Prefetch), from, [Arg::None, size, Arg::None]);
+        }
+        // The destination is named first.
+        let (to, from) = (m.one_of(&SIDES), m.one_of(&SIDES));
+        match (to, from) {
+            (Some(Side::Cta | Side::Cluster), Some(Side::Global)) if !reduces => {
+                if !m.take("mbarrier::complete_tx::bytes") {
+                    let message = "a bulk copy to shared memory needs `.mbarrier::complete_tx::bytes`";
+                    return Err(self.fault(i.opcode.at.clone(), message));
+                }
+                let [to, from, size, barrier] = self.without_hint(i, m)?;
+                let (shared, from) = (self.shared_operand(to)?, self.global_operand(from)?);
+                let (size, barrier) = (self.src(size, Ty::U32)?, self.shared_operand(barrier)?);
+                self.emit_bulk(plain(BulkKind::Load), from, [shared, size, barrier])
+            }
+            (Some(Side::Global), Some(Side::Cta)) => {
+                if !m.take("bulk_group") {
+                    let message = "a bulk copy to global memory needs `.bulk_group`";
+                    return Err(self.fault(i.opcode.at.clone(), message));
+                }
+                let bulk = if reduces { self.reduction(i, m)? } else { plain(BulkKind::Store) };
+                let [to, from, size] = self.without_hint(i, m)?;
+                let (to, shared) = (self.global_operand(to)?, self.shared_operand(from)?);
+                let size = self.src(size, Ty::U32)?;
+                self.emit_bulk(bulk, to, [shared, size, Arg::None])
+            }
+            // The ISA's copies between CTAs.
+            (Some(Side::Cluster), Some(Side::Cta)) => {
+                let message = "bulk copies to the shared memory of another CTA are not supported";
+                Err(self.fault(i.opcode.at.clone(), message))
+            }
+            _ => {
+                let message =
+                    "a bulk copy is `.shared::cta.global`, `.shared::cluster.global` or `.global.shared::cta`";
+                Err(self.fault(i.opcode.at.clone(), message))
+            }
+        }
+    }
+
+    /// The operation and the elements of `cp.reduce.async.bulk` to global memory.
+    fn reduction(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered<Bulk> {
+        let Some(atom) = m.one_of(&REDUCTIONS) else {
+            return Err(self.fault(i.opcode.at.clone(), "`cp.reduce.async.bulk` needs an operation such as `.add`"));
+        };
+        let noftz = m.take("noftz");
+        let ty = self.ty(i, m)?;
+        let half = match (atom, ty.half()) {
+            (AtomOp::Add, Some(HalfType::F16 | HalfType::Bf16)) if !noftz => {
+                return Err(self.fault(i.opcode.at.clone(), format!("an addition of type {ty} needs `.noftz`")));
+            }
+            (AtomOp::Add, Some(half @ (HalfType::F16 | HalfType::Bf16))) => Some(AtomOp::AddHalf(half)),
+            (AtomOp::Min, Some(HalfType::F16)) => Some(AtomOp::MinF16),
+            (AtomOp::Max, Some(HalfType::F16)) => Some(AtomOp::MaxF16),
+            (AtomOp::Min, Some(HalfType::Bf16)) => Some(AtomOp::MinBf16),
+            (AtomOp::Max, Some(HalfType::Bf16)) => Some(AtomOp::MaxBf16),
+            _ => None,
+        };
+        if let Some(atom) = half {
+            return Ok(Bulk { kind: BulkKind::Reduce, atom, elem: Elem::U16 });
+        }
+        // The table of operations and types in the ISA.
+        let types: &[&str] = match atom {
+            AtomOp::Add => &["u32", "s32", "u64", "f32", "f64"],
+            AtomOp::Min | AtomOp::Max => &["u32", "s32", "u64", "s64"],
+            AtomOp::Inc | AtomOp::Dec => &["u32"],
+            _ => &["b32", "b64"],
+        };
+        match ty.elem().filter(|_| types.iter().any(|word| Ty::parse(word) == Some(ty))) {
+            Some(elem) => Ok(Bulk { kind: BulkKind::Reduce, atom, elem }),
+            None => self.bad_type(i, ty),
+        }
+    }
+
+    fn emit_bulk(&mut self, bulk: Bulk, (global, offset): (Arg, i32), [shared, size, barrier]: [Arg; 3]) -> Lowered {
+        self.emit(Op::Bulk(bulk), Class::Mem, &[], &[global, shared, size, barrier], offset);
+        Ok(())
+    }
+
+    /// The operands, without the cache policy that may follow.
+    fn without_hint<const N: usize>(
+        &mut self,
+        i: &'a Instruction<'a>,
+        m: &mut Mods<'_, 'a>,
+    ) -> Lowered<&'a [Operand<'a>; N]> {
+        if !m.take("L2::cache_hint") || i.operands.len() != N + 1 {
+            return self.operands(i);
+        }
+        Ok(i.operands[..N].try_into().expect("so many operands"))
+    }
+
+    /// An address in global memory: 64 bits, and the offset.
+    fn global_operand(&mut self, operand: &'a Operand<'a>) -> Lowered<(Arg, i32)> {
+        let address = self.address(operand, Space::Global)?;
+        if address.wide {
+            return Ok((address.base, address.offset));
+        }
+        let wide = Arg::Reg(self.body.register(Bank::R64));
+        let cvt = Cvt { wide_to: true, ..Cvt::exact(Num::U32, Num::U64) };
+        self.emit(Op::Alu(AluOp::Cvt(cvt)), Class::Convert, &[wide], &[address.base], 0);
+        Ok((wide, address.offset))
+    }
+
+    /// An address in shared memory: 32 bits.
+    fn shared_operand(&mut self, operand: &'a Operand<'a>) -> Lowered<Arg> {
+        let address = self.address(operand, Space::Shared)?;
+        let mut base = address.base;
+        if address.wide {
+            let narrow = Arg::Reg(self.body.register(Bank::R32));
+            let cvt = Cvt { wide_from: true, ..Cvt::exact(Num::U64, Num::U32) };
+            self.emit(Op::Alu(AluOp::Cvt(cvt)), Class::Convert, &[narrow], &[base], 0);
+            base = narrow;
+        }
+        if address.offset != 0 {
+            let by = self.body.literal(Bank::R32, u64::from(address.offset as u32));
+            let sum = Arg::Reg(self.body.register(Bank::R32));
+            self.emit(Op::Alu(AluOp::Int32(IntOp::Add)), Class::Int, &[sum], &[base, by], 0);
+            base = sum;
+        }
+        Ok(base)
+    }
+}

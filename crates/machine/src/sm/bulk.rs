@@ -1,0 +1,348 @@
+//! The copy engine of an SM: bulk copies between global and shared memory, past registers and L1.
+//!
+//! ```text
+//! cp.async.bulk ──> queue ──a line a cycle──┬─ load, prefetch: a read ──> slice ──> shared memory, its barrier
+//!                                           └─ store, reduction: an entry of the LSU ──> slice ──> its group
+//! ```
+//! A store leaves line by line as a store of its warp would that issued then, so that schemes and journals
+//! treat it as one: a fence of the warp covers the lines that have left, and `wait_group` makes that all of
+//! them. Shared memory is read when the line leaves. A load's bytes are in shared memory when their line
+//! comes; its barrier counts them all at once, some cycles after the last.
+//!
+//! Source: PTX ISA 9.7.9.25.5; sizes and gaps are parameters of shared memory, after the model of TMA in
+//! FlashGPU-Sim. Groups are a warp's, as those of `cp.async`. Invariants: copies leave in the order of issue,
+//! at most one line a cycle; a warp's slot and its CTA's memory stay until its copies are complete. Not
+//! modelled: passes through the banks of shared memory, a bound on copies that wait, the path of its own that
+//! TMA has to the crossbar (stores share the load-store unit).
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use crate::msg::{Line, Msg, Payload, Request, RequestKind, sectors_touched};
+use durawarp_checkpoint::state;
+use durawarp_engine::Ctx;
+use durawarp_kernel::fault::{FaultKind, ProgramFault};
+use durawarp_kernel::ir::{Bulk, BulkKind, CopyStep, Inst, MemKind};
+use durawarp_kernel::launch::Launch;
+use durawarp_kernel::memory::Medium;
+use durawarp_kernel::semantics::atomic::complete_bytes;
+use durawarp_persist::handler::{Access, AccessKind, SmEvent};
+
+use super::bulk_copy::{BulkCopy, LinePart, insert};
+use super::bulk_stores::send_line;
+use super::copies::CopyGroups;
+use super::core::IssueCore;
+use super::front_end::FrontEndWaits;
+use super::lsu::Lsu;
+use super::memory_side::MemorySide;
+use super::moment::Moment;
+use super::requests::load_waits;
+use super::slots::{Fault, WarpSlot};
+use super::wait::Wait;
+
+/// Tags of reads begin here; those of loads are below.
+const READ: u32 = 1 << 30;
+
+/// The copy engine.
+#[derive(Debug)]
+pub(super) struct CopyEngine {
+    copies: Vec<BulkCopy>,
+    free: Vec<u16>,
+    /// Copies of which lines have not left, oldest first.
+    sending: VecDeque<u16>,
+    /// Reads under way: the copy, and how many of its bytes lie before the line.
+    reads: Vec<(u16, u32)>,
+    free_reads: Vec<u16>,
+    /// Requests under way.
+    lines: u32,
+    /// Groups of each warp: reads of shared memory, whole copies.
+    groups: Vec<[CopyGroups; 2]>,
+    /// Loads whose bytes complete in a later cycle.
+    landing: BinaryHeap<Reverse<(u32, u16)>>,
+    /// Cycle from which another copy may begin.
+    next_start: u32,
+    /// The next line lacks room: nothing to do until a reply or a credit comes.
+    blocked: bool,
+}
+
+state!(CopyEngine { saved: copies, free, sending, reads, free_reads, lines, landing, next_start, blocked, groups });
+
+impl CopyEngine {
+    /// Nothing to copy.
+    pub(super) fn new(warps: u32) -> Self {
+        CopyEngine {
+            copies: Vec::new(),
+            free: Vec::new(),
+            sending: VecDeque::new(),
+            reads: Vec::new(),
+            free_reads: Vec::new(),
+            lines: 0,
+            groups: (0..warps).map(|_| Default::default()).collect(),
+            landing: BinaryHeap::new(),
+            next_start: 0,
+            blocked: false,
+        }
+    }
+
+    /// A tag is that of one of its reads.
+    #[inline]
+    pub(super) fn is_read(tag: u32) -> bool {
+        tag >= READ
+    }
+
+    /// It has something to send or to complete.
+    #[inline]
+    pub(super) fn is_busy(&self) -> bool {
+        !self.sending.is_empty() || !self.landing.is_empty()
+    }
+
+    /// The first cycle after `cycle` in which it may do something by itself.
+    pub(super) fn next_after(&self, cycle: u32) -> u32 {
+        let lands = self.landing.peek().map_or(u32::MAX, |Reverse((at, _))| *at);
+        let sends = match self.sending.front() {
+            Some(&first) if !self.blocked => {
+                if self.copies[usize::from(first)].sent == 0 {
+                    self.next_start
+                } else {
+                    cycle
+                }
+            }
+            _ => u32::MAX,
+        };
+        lands.min(sends).max(cycle + 1)
+    }
+
+    /// A warp issues a bulk copy of each of these lanes. True where its scheme has it wait for them.
+    pub(super) fn issue(
+        &mut self,
+        warp: usize,
+        inst: &Inst,
+        bulk: Bulk,
+        lanes: impl Iterator<Item = usize>,
+        slot: &mut WarpSlot,
+        m: &mut Moment<'_>,
+    ) -> Result<bool, Fault> {
+        let mut waits = false;
+        for lane in lanes {
+            let operands = slot.warp.bulk_operands(inst, m.launch, lane as u32);
+            operands.check(bulk, m.launch).map_err(|kind| Box::new(slot.fault(lane as u32, kind, m.launch)))?;
+            m.record.bulk.count(bulk.kind, operands.bytes);
+            if operands.bytes == 0 {
+                continue;
+            }
+            // Loads complete at a barrier, prefetches nowhere.
+            let grouped = matches!(bulk.kind, BulkKind::Store | BulkKind::Reduce);
+            let tickets = grouped.then(|| self.groups[warp].each_mut().map(CopyGroups::begin));
+            let (warp, lane, pc) = (warp as u8, lane as u8, slot.warp.pc());
+            let copy = BulkCopy { warp, lane, pc, bulk, operands, sent: 0, left: 0, tickets };
+            let number = insert(&mut self.copies, &mut self.free, copy);
+            self.sending.push_back(number);
+            slot.under_way.bulk += 1;
+            waits |= grouped && m.host.wants.stores_wait && Medium::of(operands.global) == Medium::Nvm;
+        }
+        Ok(waits)
+    }
+
+    /// A warp commits a group, or begins to wait: for what, if it must.
+    pub(super) fn step_groups(&mut self, warp: usize, step: CopyStep) -> Option<Wait> {
+        let [reads, whole] = &mut self.groups[warp];
+        match step {
+            CopyStep::CommitBulk => {
+                reads.commit();
+                whole.commit();
+                None
+            }
+            CopyStep::WaitRead(kept) => (!reads.are_complete(kept)).then_some(Wait::BulkReads(kept)),
+            CopyStep::WaitBulk(kept) => (!whole.are_complete(kept)).then_some(Wait::Bulk(kept)),
+            CopyStep::Commit | CopyStep::Wait(_) | CopyStep::WaitAll => unreachable!("steps of other copies"),
+        }
+    }
+
+    /// What a warp waits for here is complete.
+    pub(super) fn lets_go(&self, warp: usize, wait: Wait) -> bool {
+        let [reads, whole] = &self.groups[warp];
+        match wait {
+            Wait::BulkReads(kept) => reads.are_complete(kept),
+            Wait::Bulk(kept) => whole.are_complete(kept),
+            _ => false,
+        }
+    }
+
+    /// Sends the next line, if there is room for it. A warp whose copy has read its shared memory, or is
+    /// complete, may go on.
+    pub(super) fn step(
+        &mut self,
+        core: &mut IssueCore,
+        lsu: &mut Lsu,
+        memory: &mut MemorySide,
+        front_end: &FrontEndWaits,
+        m: &mut Moment<'_>,
+        cx: &mut Ctx<'_, Msg>,
+    ) -> Option<usize> {
+        let number = *self.sending.front()?;
+        let copy = &self.copies[usize::from(number)];
+        if copy.sent == 0 && m.cycle < self.next_start {
+            return None;
+        }
+        let part = LinePart::of(&copy.operands, copy.sent, m.w.line_bytes);
+        if copy.tickets.is_some() && waits_for_durable(copy, part, core, m) {
+            self.blocked = true;
+            return None;
+        }
+        // A store's line may become several requests, for a scheme that writes it back at once.
+        let requests = if self.lines >= m.p.shared.bulk_lines {
+            None
+        } else if matches!(copy.bulk.kind, BulkKind::Store | BulkKind::Reduce) {
+            send_line(number, copy, part, core, lsu, memory, front_end, m)
+        } else {
+            self.send_read(number, part, core, memory, m, cx).then_some(1)
+        };
+        self.blocked = requests.is_none();
+        let requests = requests?;
+        self.lines += requests;
+        // It has left: the gap to the next copy counts from the first line.
+        let copy = &mut self.copies[usize::from(number)];
+        if copy.sent == 0 {
+            self.next_start = m.cycle + m.p.shared.bulk_issue_cycles;
+        }
+        copy.left += requests;
+        copy.sent += part.bytes;
+        if copy.sent < copy.operands.bytes {
+            return None;
+        }
+        self.sending.pop_front();
+        let (warp, tickets, done) = (usize::from(copy.warp), copy.tickets, copy.left == 0);
+        if let Some([reads, _]) = tickets {
+            self.groups[warp][0].land(reads);
+        }
+        if done {
+            self.end(number, m.cycle, core, m.p.shared.bulk_arrive_cycles);
+        }
+        tickets.map(|_| warp)
+    }
+
+    fn send_read(
+        &mut self,
+        number: u16,
+        part: LinePart,
+        core: &IssueCore,
+        memory: &mut MemorySide,
+        m: &mut Moment<'_>,
+        cx: &mut Ctx<'_, Msg>,
+    ) -> bool {
+        let copy = &self.copies[usize::from(number)];
+        let line = part.line;
+        let needs = if memory.l1.may_be_dirty() { 2 } else { 1 };
+        if load_waits(line, m.host) || !memory.port.network.has_room_for(needs) || memory.must_leave(line, m.host) {
+            return false;
+        }
+        // What the SM has stored of the line is older.
+        memory.clean_now(line, m.host, m.record, cx);
+        if m.host.wants.accesses && Medium::of(line) == Medium::Nvm {
+            let by = (copy.warp, core.slots[usize::from(copy.warp)].cta);
+            let (bytes, kind, half_warps) = (part.mask(), AccessKind::Load, 1);
+            let access = Access { line, bytes, kind, half_warps, by, from: 0, mark: 0, log: false, hit: false };
+            m.host.tell(&SmEvent::Accessed(&access));
+        }
+        let read = insert(&mut self.reads, &mut self.free_reads, (number, copy.sent));
+        let request = Request {
+            line,
+            tag: READ | u32::from(read),
+            from: memory.port.requester,
+            kind: RequestKind::Read,
+            sectors: sectors_touched(part.mask()),
+            payload: Payload::Line(memory.port.line_pool.take()),
+        };
+        memory.port.network.push(request, cx);
+        true
+    }
+
+    /// A line that it has read is here: the copy that it belongs to.
+    pub(super) fn line_came(&mut self, tag: u32, line: &Line, line_bytes: u32, core: &mut IssueCore) -> u16 {
+        let read = (tag - READ) as u16;
+        let (number, at) = self.reads[usize::from(read)];
+        self.free_reads.push(read);
+        let copy = &self.copies[usize::from(number)];
+        if copy.bulk.kind == BulkKind::Load {
+            let part = LinePart::of(&copy.operands, at, line_bytes);
+            let (from, bytes) = (part.offset as usize, part.bytes as usize);
+            let slot = &core.slots[usize::from(copy.warp)];
+            let cta = &mut core.ctas[usize::from(slot.cta)];
+            // As a store to shared memory does, it carries what its warp knows of fences.
+            cta.fenced = cta.fenced.max(slot.order.fenced);
+            cta.writers.access(copy.warp, MemKind::Store, std::iter::once(part.shared as u64), part.bytes);
+            cta.shared[part.shared..part.shared + bytes].copy_from_slice(&line.bytes[from..from + bytes]);
+        }
+        number
+    }
+
+    /// A request of a copy is answered: a warp that may go on.
+    pub(super) fn answered(&mut self, number: u16, cycle: u32, core: &mut IssueCore, arrive: u32) -> Option<usize> {
+        let copy = &mut self.copies[usize::from(number)];
+        copy.left -= 1;
+        self.lines -= 1;
+        let done = copy.left == 0 && copy.sent == copy.operands.bytes;
+        if done { self.end(number, cycle, core, arrive) } else { None }
+    }
+
+    /// All requests of a copy are answered.
+    fn end(&mut self, number: u16, cycle: u32, core: &mut IssueCore, arrive: u32) -> Option<usize> {
+        let copy = &self.copies[usize::from(number)];
+        let warp = usize::from(copy.warp);
+        if copy.bulk.kind == BulkKind::Load {
+            self.landing.push(Reverse((cycle + arrive, number)));
+            return None;
+        }
+        if let Some([_, whole]) = copy.tickets {
+            self.groups[warp][1].land(whole);
+        }
+        self.free.push(number);
+        core.slots[warp].under_way.bulk -= 1;
+        Some(warp)
+    }
+
+    /// The bytes of a load complete at its barrier, where there is one by `cycle`: a warp that may go on.
+    pub(super) fn land(&mut self, cycle: u32, core: &mut IssueCore, launch: &Launch) -> Result<Option<usize>, Fault> {
+        let Some(&Reverse((_, number))) = self.landing.peek().filter(|Reverse((at, _))| *at <= cycle) else {
+            return Ok(None);
+        };
+        self.landing.pop();
+        self.free.push(number);
+        let BulkCopy { warp, lane, pc, operands, .. } = &self.copies[usize::from(number)];
+        let slot = &mut core.slots[usize::from(*warp)];
+        slot.under_way.bulk -= 1;
+        let shared = &mut core.ctas[usize::from(slot.cta)].shared;
+        if let Err(misuse) = complete_bytes(shared, operands.barrier, operands.bytes) {
+            let kind = FaultKind::Asynchronous(misuse.to_string());
+            return Err(Box::new(ProgramFault::new(kind, launch, &slot.warp, *pc, u32::from(*lane))));
+        }
+        Ok(Some(usize::from(*warp)))
+    }
+}
+
+/// A line has to wait until those before it are durable, as a store of its scheme would.
+fn waits_for_durable(copy: &BulkCopy, part: LinePart, core: &IssueCore, m: &Moment<'_>) -> bool {
+    let under_way = core.slots[usize::from(copy.warp)].under_way;
+    let idle = under_way.is_performed() && under_way.persists == 0;
+    m.host.wants.stores_wait && Medium::of(part.line) == Medium::Nvm && !idle
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_tell_reads_of_shared_memory_from_whole_copies() {
+        let mut engine = CopyEngine::new(1);
+        let tickets = engine.groups[0].each_mut().map(CopyGroups::begin);
+        assert_eq!(engine.step_groups(0, CopyStep::CommitBulk), None);
+        assert_eq!(engine.step_groups(0, CopyStep::WaitRead(0)), Some(Wait::BulkReads(0)));
+        engine.groups[0][0].land(tickets[0]);
+        assert_eq!(engine.step_groups(0, CopyStep::WaitRead(0)), None);
+        assert_eq!(engine.step_groups(0, CopyStep::WaitBulk(1)), None);
+        assert_eq!(engine.step_groups(0, CopyStep::WaitBulk(0)), Some(Wait::Bulk(0)));
+        assert!(!engine.lets_go(0, Wait::Bulk(0)));
+        engine.groups[0][1].land(tickets[1]);
+        assert!(engine.lets_go(0, Wait::Bulk(0)));
+    }
+}

@@ -1,0 +1,84 @@
+//! Lines of bulk stores and reductions on their way to global memory: entries of the load-store unit, which
+//! the scheme sees as those of a store, or an atomic, that the warp issues when the line leaves.
+//!
+//! Source: PTX ISA 9.7.9.25.5.4 and 5.6. Invariant: every request that follows from a line, a write-back that
+//! a scheme adds included, bears its copy's number, so that a group is complete when all are. A warp does not
+//! wait for a line, whatever its scheme has it do after a store: its next `wait_group` does.
+
+use crate::coalescer::LineAccess;
+use crate::msg::{Atomics, Payload, sectors_touched};
+use durawarp_kernel::ir::{BulkKind, MemKind};
+use durawarp_persist::handler::SmEvent;
+use durawarp_persist::vocab::StoreClass;
+
+use super::bulk_copy::{BulkCopy, LinePart};
+use super::core::IssueCore;
+use super::front_end::FrontEndWaits;
+use super::lsu::{Lsu, NO_LOAD, Work};
+use super::memory_side::MemorySide;
+use super::moment::Moment;
+use super::persist;
+
+/// Sends a part of a copy from shared memory: how many requests are under way for it; none where the
+/// load-store unit is full.
+#[allow(clippy::too_many_arguments)]
+pub(super) fn send_line(
+    number: u16,
+    copy: &BulkCopy,
+    part: LinePart,
+    core: &mut IssueCore,
+    lsu: &mut Lsu,
+    memory: &mut MemorySide,
+    front_end: &FrontEndWaits,
+    m: &mut Moment<'_>,
+) -> Option<u32> {
+    if !lsu.has_room() {
+        return None;
+    }
+    let &BulkCopy { warp, lane, pc, bulk, .. } = copy;
+    let slot = &mut core.slots[usize::from(warp)];
+    let cta = &mut core.ctas[usize::from(slot.cta)];
+    slot.order.fenced = slot.order.fenced.max(cta.fenced);
+    if cta.writers.access(warp, MemKind::Load, std::iter::once(part.shared as u64), part.bytes) {
+        m.host.tell(&SmEvent::SharedRead);
+    }
+    let bytes = &cta.shared[part.shared..part.shared + part.bytes as usize];
+    let access = LineAccess { line: part.line, lanes: 1 << lane, sectors: sectors_touched(part.mask()) };
+    // From here on entries bear the copy's number, and facts name its instruction, not the warp's next.
+    lsu.begin_bulk(number);
+    m.record.place = Some(pc);
+    if bulk.kind == BulkKind::Store {
+        let mut entry = lsu.entry(warp, Work::Send, NO_LOAD);
+        let mut line = memory.port.line_pool.take();
+        line.bytes[part.offset as usize..][..bytes.len()].copy_from_slice(bytes);
+        line.mask = part.mask();
+        entry.past_l1 = true;
+        entry.accesses.push(access);
+        entry.payloads.push(Payload::Line(line));
+        persist::send_stores(StoreClass::Data, entry, slot, lsu, memory, front_end, m);
+    } else {
+        let load = lsu.open_load(warp, pc, m.launch.kernel.code[pc as usize], 1 << lane);
+        let mut entry = lsu.entry(warp, Work::Send, load);
+        let mut atomics: Box<Atomics> = lsu.spare_atomics.pop().unwrap_or_default();
+        let size = bulk.elem.bytes() as usize;
+        (atomics.op, atomics.elem, atomics.returns, atomics.count) = (bulk.atom, bulk.elem, false, 0);
+        for element in bytes.chunks_exact(size) {
+            let at = usize::from(atomics.count);
+            let mut word = [0; 8];
+            word[..size].copy_from_slice(element);
+            (atomics.a[at], atomics.b[at]) = (u64::from_le_bytes(word), 0);
+            atomics.lane[at] = lane;
+            atomics.offset[at] = (part.offset as usize + at * size) as u8;
+            atomics.count += 1;
+        }
+        m.record.counters.atomic_lanes += u64::from(atomics.count);
+        entry.accesses.push(access);
+        entry.payloads.push(Payload::Atomics(atomics));
+        persist::send_atomics(entry, slot, lsu, front_end, m);
+        slot.under_way.loads += 1;
+    }
+    // The warp has gone on: what its scheme has it wait for is a part of the copy.
+    m.host.store_waits = false;
+    m.record.place = None;
+    Some(lsu.end_bulk())
+}
