@@ -478,7 +478,7 @@ fn its_labels_and_its_table_of_opcodes_load() {
     std::fs::write(folder.join("mine.toml"), block("docs/traces.md", "trace =")).unwrap();
     let workload =
         Workload::load(folder.join("mine.toml").to_str().unwrap()).unwrap_or_else(|faults| panic!("{faults}"));
-    std::fs::write(folder.join("table.toml"), block("docs/traces.md", "UVIADD =")).unwrap();
+    std::fs::write(folder.join("table.toml"), block("docs/traces.md", "QGMMA =")).unwrap();
     let choice = Choice { opcodes: Some(folder.join("table.toml")), ..Choice::default() };
     for choice in [Choice::default(), choice] {
         let resolved = workload.resolve(&choice).unwrap_or_else(|faults| panic!("{faults}"));

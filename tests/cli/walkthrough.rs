@@ -112,7 +112,7 @@ fn place(page: &Page) -> PathBuf {
     write("gpgpusim.config", TITAN_X);
     write("trace.config", "-trace_opcode_latency_initiation_int 4,1\n");
     let mut opcodes = self::page("docs/traces.md").blocks("toml").into_iter().map(|(_, block)| block);
-    write("table.toml", &opcodes.find(|block| block.starts_with("VIMNMX3")).unwrap());
+    write("table.toml", &opcodes.find(|block| block.starts_with("UBLKPF")).unwrap());
     let sweep = std::fs::read_to_string("benches/sweeps/l2.toml").unwrap();
     let workloads = sweep.lines().find(|line| line.starts_with("workloads = ")).unwrap();
     write("l2.toml", &sweep.replace(workloads, "workloads = [\"vecadd\"]"));

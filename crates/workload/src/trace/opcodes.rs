@@ -6,8 +6,10 @@
 //! classes an arithmetic opcode has was chosen by us: the class of the PTX instruction that compiles to it. A
 //! trace that has an opcode of no row is refused.
 //!
-//! Not modelled: the uniform datapath (its instructions have the class of their vector counterparts), tensor
-//! cores, texture and surface units ([`Stand`] says what these are timed as).
+//! Refused, for want of what they do: the copy engine's (`UBLK*`, `UTMA*`), barriers in shared memory
+//! (`SYNCS`), clusters, groups of warps and tensor memory. Not modelled: the uniform datapath (its
+//! instructions have the class of their vector counterparts), tensor cores, texture and surface units
+//! ([`Stand`] says what these are timed as).
 
 use durawarp_kernel::ir::{Class, Space};
 
@@ -67,8 +69,14 @@ const ROWS: &[(Operation, &[&str])] = &[
         &["FADD", "FADD32I", "FCHK", "FFMA", "FFMA32I", "FMUL", "FMUL32I", "FSWZADD", "FSWZ", "RRO", "HADD2"],
     ),
     (Compute(Fp32), &["HADD2_32I", "HFMA2", "HFMA2_32I", "HMUL2", "HMUL2_32I"]),
+    (
+        Compute(Fp32),
+        &["FADD2", "FFMA2", "FHADD", "FHADD2", "FHFMA", "FHFMA2", "FHMUL2", "FMUL2", "UFADD", "UFFMA", "UFMUL"],
+    ),
     (Compute(MinMax), &["FMNMX", "HMNMX2", "IMNMX", "VMNMX", "UIMNMX", "VIMNMX", "VIADDMNMX"]),
+    (Compute(MinMax), &["FMNMX3", "UFMNMX", "UVIMNMX", "VHMNMX", "VIMNMX3"]),
     (Compute(Compare), &["FSET", "FSETP", "FCMP", "HSET2", "HSETP2", "ISET", "ISETP", "ICMP", "UISETP"]),
+    (Compute(Compare), &["UFSET", "UFSETP", "VISET"]),
     (Compute(Logic), &["FSEL", "SEL", "USEL", "MOV", "MOV32I", "UMOV", "PRMT", "UPRMT", "SGXT", "USGXT", "MOVM"]),
     (
         Compute(Logic),
@@ -79,17 +87,21 @@ const ROWS: &[(Operation, &[&str])] = &[
     (Compute(Logic), &["R2UR", "S2R", "S2UR", "CS2R", "B2R", "R2B", "CSMTEST", "LEPC", "NOP", "PMTRIG", "QSPC"]),
     (Compute(Logic), &["GETLMEMBASE", "SETCTAID", "SETLMEMBASE", "CCTL", "CCTLL", "CCTLT", "ERRBAR", "UCLEA"]),
     (Compute(Int), &["IADD", "IADD3", "IADD32I", "UIADD3", "ISUB", "ISAD", "IABS", "VADD", "VABSDIFF", "VABSDIFF4"]),
-    (Compute(Int), &["VIADD"]),
+    (Compute(Logic), &["CS2UR", "MOV64IUR", "UFSEL", "ULEPC"]),
+    (Compute(Int), &["VIADD", "UVIADD", "UIABS"]),
     (Compute(Int), &["ISCADD", "ISCADD32I", "LEA", "ULEA"]),
     (Compute(IntMul), &["IMAD", "UIMAD", "IMADSP", "IMUL", "IMUL32I", "XMAD", "IDP", "IDP4A"]),
     (Compute(Convert), &["F2F", "F2FP", "UF2FP", "F2I", "I2F", "I2I", "I2IP", "I2FP", "F2IP", "FRND"]),
+    (Compute(Convert), &["UF2F", "UF2I", "UF2IP", "UFRND", "UI2F", "UI2FP", "UI2I", "UI2IP"]),
     (Compute(Fp64), &["DADD", "DFMA", "DMUL", "DMNMX", "DSET", "DSETP"]),
     (Compute(Sfu), &["MUFU"]),
-    (Compute(Shuffle), &["SHFL", "MATCH", "REDUX"]),
-    (Compute(Vote), &["VOTE", "VOTEU", "VOTE_VTG"]),
+    (Compute(Shuffle), &["SHFL", "MATCH", "REDUX", "CREDUX"]),
+    (Compute(Vote), &["VOTE", "VOTEU", "VOTE_VTG", "ELECT"]),
     (Compute(Const), &["LDC", "ULDC", "LDCU"]),
     (Compute(Control), &["NANOSLEEP", "YIELD", "KILL"]),
-    (TENSOR, &["HMMA", "IMMA", "DMMA", "BMMA"]),
+    // Ends of collectives and errors of clusters; kernels that depend on others do not overlap them here.
+    (Compute(Control), &["CGAERRBAR", "ENDCOLLECTIVE", "UVIRTCOUNT", "ACQBULK", "ACQSHMINIT", "PREEXIT"]),
+    (TENSOR, &["HMMA", "IMMA", "DMMA", "BMMA", "QMMA", "OMMA"]),
     (TEXTURE, &["TEX", "TEXS", "TLD", "TLDS", "TLD4", "TLD4S", "TMML", "TXD", "TXQ"]),
     (TEXTURE, &["SUATOM", "SULD", "SUQUERY", "SURED", "SUST", "SUCLAMP", "SUBFM", "SUEAU", "SULDGA", "SUSTGA"]),
     (Load(Space::Generic), &["LD"]),
@@ -99,7 +111,7 @@ const ROWS: &[(Operation, &[&str])] = &[
     (Store(Space::Generic), &["ST"]),
     (Store(Space::Global), &["STG"]),
     (Store(Space::Local), &["STL"]),
-    (Store(Space::Shared), &["STS", "STSCUL"]),
+    (Store(Space::Shared), &["STS", "STSCUL", "STSM"]),
     (Atomic(Space::Generic), &["ATOM"]),
     (Atomic(Space::Global), &["ATOMG"]),
     (Atomic(Space::Shared), &["ATOMS"]),
@@ -130,7 +142,7 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
 /// Bytes that a lane accesses, as its modifiers say; none where they do not.
 pub(crate) fn width_of(opcode: &str) -> Option<u32> {
     // A row of an 8x8 matrix of 16-bit elements a lane.
-    if opcode.starts_with("LDSM") {
+    if opcode.starts_with("LDSM") || opcode.starts_with("STSM") {
         return Some(16);
     }
     let bits = |token: &str| {
@@ -195,6 +207,7 @@ mod tests {
             ("RED.E.ADD.F32.FTZ.RN", Some(4)),
             ("ATOMG.E.ADD.F16x2.RN", Some(4)),
             ("LDSM.16.M88.4", Some(16)),
+            ("STSM.16.M88.4", Some(16)),
             ("LDG.E.SYS", None),
         ] {
             assert_eq!(width_of(opcode), bytes, "{opcode}");
