@@ -159,7 +159,7 @@ pub fn coalesce(rule: Rule, address: &[u64; 64], lanes: u64, bytes: u32, line_by
 }
 
 /// The sectors that `bytes` bytes at `offset` of a line touch.
-fn sectors_at(offset: u64, bytes: u32) -> u8 {
+pub(super) fn sectors_at(offset: u64, bytes: u32) -> u8 {
     let first = offset / u64::from(SECTOR_BYTES);
     let last = (offset + u64::from(bytes) - 1) / u64::from(SECTOR_BYTES);
     ((2u32 << last) - (1u32 << first)) as u8

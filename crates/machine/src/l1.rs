@@ -35,6 +35,7 @@ use durawarp_checkpoint::{state, value};
 use durawarp_engine::StateDigest;
 
 use super::cache::TagArray;
+use super::coalescer::sectors_at;
 use super::entries::Entries;
 use super::msg::{Line, MAX_LINE_BYTES, copy_masked, sector_bytes, sectors_covered};
 use super::replacement::Replacement;
@@ -46,6 +47,16 @@ choice! {
         Evict = "evict",
         /// It joins its line's bytes, which leave later in one write.
         Combine = "combine",
+    }
+}
+
+choice! {
+    /// How much of its line a load that misses the L1 asks for.
+    pub enum L1Fetch {
+        /// The sectors that it reads.
+        Sectors = "sectors",
+        /// All of it.
+        Line = "line",
     }
 }
 
@@ -91,6 +102,8 @@ spec! {
         /// A fence of scope gpu or sys empties it, so that later loads see what other SMs wrote before (PTX
         /// memory model).
         fence_invalidates: bool,
+        /// How much of its line a load that misses asks for: the sectors that it reads, or the line.
+        fetch: L1Fetch,
         /// What a store does: evict its line and go on to the L2, or combine with others of its line until it
         /// is cleaned.
         writes: L1Writes,
@@ -162,6 +175,8 @@ pub struct L1 {
     replaced: Option<u64>,
     combines: bool,
     writes_local_back: bool,
+    /// What every miss asks for, beside the sectors that it reads.
+    always: u8,
     dirty: Vec<u128>,
     /// Lines with dirty bytes that a release cleans, in the order in which they became dirty.
     sfifo: VecDeque<u64>,
@@ -170,7 +185,7 @@ pub struct L1 {
 
 state!(L1 {
     parts: tags, mshrs; sized: valid, fills, data, dirty; saved: replaced, sfifo; kept: line_shift, merges, combines,
-    writes_local_back, sfifo_entries
+    writes_local_back, always, sfifo_entries
 });
 
 impl L1 {
@@ -188,6 +203,7 @@ impl L1 {
             fills: vec![SmallVec::new(); places],
             combines: spec.writes == L1Writes::Combine,
             writes_local_back: spec.local_writes == L1LocalWrites::WriteBack,
+            always: if spec.fetch == L1Fetch::Line { sectors_at(0, line_bytes) } else { 0 },
             dirty: vec![0; places],
             sfifo: VecDeque::new(),
             sfifo_entries: spec.sfifo_entries as usize,
@@ -206,6 +222,12 @@ impl L1 {
             digest.bytes(&self.data[place]);
         }
         digest.word(self.mshrs.in_use() as u64);
+    }
+
+    /// The sectors that a load looks up, of those that it reads.
+    #[inline]
+    pub fn looked_up(&self, sectors: u8) -> u8 {
+        sectors | self.always
     }
 
     /// Looks up sectors of a line for a load; registers `waiter` unless it hits or everything is full.
@@ -492,6 +514,7 @@ mod tests {
             fill_cycles: 0,
             global_loads: true,
             fence_invalidates: true,
+            fetch: L1Fetch::Sectors,
             writes: L1Writes::Evict,
             local_writes: L1LocalWrites::WriteBack,
             sfifo_entries: 16,

@@ -215,7 +215,8 @@ impl Lsu {
         m: &mut Moment<'_>,
         cx: &mut Ctx<'_, Msg>,
     ) -> Option<Stepped> {
-        let access = load.access;
+        let access = LineAccess { sectors: memory.l1.looked_up(load.access.sectors), ..load.access };
+        let load = LoadAccess { access, ..load };
         // Only where the answer matters: the load itself looks again.
         let hits = |memory: &MemorySide| memory.l1.hits(access.line, access.sectors);
         if !memory.port.network.has_room() && !hits(memory) {
