@@ -77,6 +77,7 @@ def explain(
     instrument: str | None = None,
     flag_barrier: str | None = None,
     loop_log: bool | None = None,
+    reload: bool | None = None,
     threads: int = 0,
     progress: Show = None,
 ) -> Explanation:
@@ -113,6 +114,7 @@ def bisect(
     instrument: str | None = None,
     flag_barrier: str | None = None,
     loop_log: bool | None = None,
+    reload: bool | None = None,
     epoch_cycles: int = 1000,
     max_cycles: int | None = None,
 ) -> dict[str, Any]:

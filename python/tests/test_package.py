@@ -50,7 +50,7 @@ def test_the_package_is_typed_and_wrong_arguments_are_noticed(tmp_path: Path) ->
 
 def test_what_functions_have_in_common_has_one_default_and_one_type() -> None:
     of_run = inspect.signature(durawarp.run).parameters
-    subject = "machine profile set params seed inputs args persistent instrument flag_barrier loop_log".split()
+    subject = "machine profile set params seed inputs args persistent instrument flag_barrier loop_log reload".split()
     studies = (durawarp.crash, durawarp.compare, durawarp.stalls, durawarp.explain, durawarp.bisect, durawarp.check)
     for function in studies:
         own = inspect.signature(function).parameters

@@ -155,7 +155,7 @@ pub(super) struct RunArgs {
     /// Go on from a checkpoint, to the results of the run that it was written by. With --set, parameters have
     /// other values from there on: durations, energies, thresholds, and no sizes
     #[arg(long, value_name = "FILE", conflicts_with_all = ["workload", "scheme", "machine", "profile", "input",
-          "flag_barrier", "loop_log", "instrument", "program", "persistent", "seed", "kernels", "opcodes", "program_args", "timeline",
+          "flag_barrier", "loop_log", "reload", "instrument", "program", "persistent", "seed", "kernels", "opcodes", "program_args", "timeline",
           "wear", "launches", "sample"])]
     pub(super) from: Option<PathBuf>,
     /// Simulate a part in detail, the rest on the functional driver, and estimate the time with an interval:
@@ -502,6 +502,10 @@ pub(super) struct ReproduceArgs {
     /// Undo logging: log every update, or only the first (true or false); the paper's by default
     #[arg(long, value_name = "BOOL")]
     pub(super) loop_log: Option<bool>,
+    /// Undo logging: after an update, load again what a thread uses of it (true or false); the paper's by
+    /// default
+    #[arg(long, value_name = "BOOL")]
+    pub(super) reload: Option<bool>,
     /// Seed of every random content
     #[arg(long, default_value_t = 0, value_name = "N")]
     pub(super) seed: u64,
@@ -763,6 +767,9 @@ pub(super) struct InstrumentArgs {
     /// true or false: whether every update is logged
     #[arg(long)]
     pub(super) loop_log: Option<bool>,
+    /// true or false: whether a thread loads again what it uses of an update
+    #[arg(long)]
+    pub(super) reload: Option<bool>,
 }
 
 #[derive(Debug, Args)]

@@ -37,7 +37,7 @@ pub(super) fn whole_recipe(
 
 /// What is typed about machine and workload, but for `--set`.
 pub(super) fn recipe(workload: &str, subject: &Subject, default_profile: Option<&str>) -> Recipe {
-    let Subject { instrument: mode, flag_barrier, loop_log, seed, persistent, ref machine, .. } = *subject;
+    let Subject { instrument: mode, flag_barrier, loop_log, reload, seed, persistent, ref machine, .. } = *subject;
     let mut recipe = Experiment::of(workload).seed(seed).persistent(persistent).args(&subject.program_args);
     if let Some(machine) = machine {
         recipe = recipe.machine(machine);
@@ -60,7 +60,7 @@ pub(super) fn recipe(workload: &str, subject: &Subject, default_profile: Option<
             None => recipe.fault(Diagnostic::nowhere("--input", format!("expected BUFFER=FILE; got `{text}`"))),
         };
     }
-    let mut instrument = Overrides { mode, flag_barrier, loop_log };
+    let mut instrument = Overrides { mode, flag_barrier, loop_log, reload };
     match subject.program.as_ref().map(|paper| durawarp::papers::find(paper)) {
         None => {}
         Some(Ok(paper)) => {

@@ -51,6 +51,7 @@ fn asked(args: &ReproduceArgs) -> Asked {
         no_readings: args.no_readings,
         flag_barrier: args.flag_barrier,
         loop_log: args.loop_log,
+        reload: args.reload,
         seed: args.seed,
     }
 }

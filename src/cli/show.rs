@@ -198,7 +198,8 @@ fn check_scheme(name: &str, overrides: &[Override]) -> Result<Checked, Diagnosti
 }
 
 pub(super) fn instrumented(args: &InstrumentArgs) -> Result<Exit, Stop> {
-    let instrument = Overrides { mode: args.mode, flag_barrier: args.flag_barrier, loop_log: args.loop_log };
+    let (mode, flag_barrier) = (args.mode, args.flag_barrier);
+    let instrument = Overrides { mode, flag_barrier, loop_log: args.loop_log, reload: args.reload };
     let choice = Choice { profile: args.profile.clone(), instrument, ..Choice::default() };
     let demands = Demands { undo_logs: true, ..Demands::default() };
     let resolved = Workload::load(&args.workload)?.resolve_under(&choice, demands)?;

@@ -93,7 +93,8 @@ fn a_figure_of_runs_in_which_write_backs_end_at_the_l2_says_that_nothing_is_dura
 #[test]
 fn both_ways_to_count_log_updates_agree() {
     let logs = |loop_log| {
-        let instrument = Overrides { mode: None, loop_log: Some(loop_log), flag_barrier: Some(FlagBarrier::Paper) };
+        let instrument =
+            Overrides { loop_log: Some(loop_log), flag_barrier: Some(FlagBarrier::Paper), ..Overrides::default() };
         let plan = plan(&["table2"], &["StreamTriad", "ATAX1", "ATAX2", "Backprop1", "2DCONV", "SSSP1"], instrument);
         let found = Reproduction::of(&plan, &run(&plan));
         let table = &found.findings[0].1.tables[0];

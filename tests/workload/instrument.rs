@@ -104,7 +104,12 @@ fn every_choice_of_instrumentation_gives_the_same_results() {
             for (barrier, loop_log) in
                 [(FlagBarrier::Paper, true), (FlagBarrier::Safe, true), (FlagBarrier::Paper, false)]
             {
-                let instrument = Overrides { mode: Some(mode), flag_barrier: Some(barrier), loop_log: Some(loop_log) };
+                let instrument = Overrides {
+                    mode: Some(mode),
+                    flag_barrier: Some(barrier),
+                    loop_log: Some(loop_log),
+                    reload: Some(loop_log),
+                };
                 check_sound(&workload, &Choice { instrument, ..ci() });
             }
         }
@@ -244,6 +249,19 @@ fn a_loop_log_logs_each_update_before_it_is_stored_and_spares_the_old_values() {
         st.global.u32 [%rd2], %r7; pm.clwb [%rd2]; pm.sfence; // the update";
     assert_eq!(line, expected);
     check_sound(&workload, &Choice::default());
+}
+
+#[test]
+fn sums_that_are_loaded_again_come_to_the_same() {
+    for name in ["atax", "gemm", "mm3"] {
+        let workload = Workload::load(name).unwrap();
+        let instrument = Overrides { reload: Some(true), ..Overrides::default() };
+        let again = Choice { instrument, ..ci() };
+        check_sound(&workload, &again);
+        let loads = |choice: &Choice| text(&logged(&workload, choice)).matches("ld.global.f32").count();
+        // Four sums of a loop that was unrolled and one of its rest, at least.
+        assert!(loads(&again) >= loads(&ci()) + 5, "{name}");
+    }
 }
 
 #[test]

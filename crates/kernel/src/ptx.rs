@@ -27,6 +27,7 @@ mod operand;
 mod params;
 mod parser;
 mod recursion;
+mod reloads;
 mod select;
 pub mod sites;
 mod size;

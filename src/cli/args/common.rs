@@ -38,6 +38,10 @@ pub(crate) struct Subject {
     /// Undo logging: log every update, not only the first (true or false); the manifest's by default
     #[arg(long, value_name = "BOOL")]
     pub(crate) loop_log: Option<bool>,
+    /// Undo logging: after an update, load again what a thread uses of it (true or false); the manifest's by
+    /// default
+    #[arg(long, value_name = "BOOL")]
+    pub(crate) reload: Option<bool>,
     /// Undo logging: another mode than the manifest's (cta_undo, kernel_undo, idempotent_cta, none)
     #[arg(long, value_name = "MODE")]
     pub(crate) instrument: Option<Mode>,

@@ -37,9 +37,9 @@ type Register = usize;
 #[derive(Debug)]
 pub(super) struct FlowStep<'a> {
     pub(super) inst: &'a Instruction<'a>,
-    guard: Option<Register>,
-    writes: Vec<Register>,
-    reads: Vec<Register>,
+    pub(super) guard: Option<Register>,
+    pub(super) writes: Vec<Register>,
+    pub(super) reads: Vec<Register>,
     /// Origins that do not come from a register.
     own: Origins,
     /// Further origins of each register written, where they differ.
@@ -47,7 +47,7 @@ pub(super) struct FlowStep<'a> {
     /// Where a branch goes, besides on.
     targets: Vec<usize>,
     /// Registers of the address, and its origins that do not come from them.
-    address: (Vec<Register>, Origins),
+    pub(super) address: (Vec<Register>, Origins),
 }
 
 /// How an instruction ends a path or synchronises.
@@ -234,8 +234,13 @@ impl<'a> Flow<'a> {
         flow
     }
 
-    fn blocks(&self) -> usize {
+    pub(super) fn blocks(&self) -> usize {
         self.starts.len() - 1
+    }
+
+    /// The instructions of a block, in order.
+    pub(super) fn steps_of(&self, block: usize) -> std::ops::Range<usize> {
+        self.starts[block]..self.starts[block + 1]
     }
 
     fn block_at(&self, at: usize) -> usize {
@@ -243,7 +248,7 @@ impl<'a> Flow<'a> {
     }
 
     /// Blocks after block `number`; its end may also be the kernel's.
-    fn after(&self, number: usize) -> (Vec<usize>, bool) {
+    pub(super) fn after(&self, number: usize) -> (Vec<usize>, bool) {
         let end = self.starts[number + 1];
         let last = &self.code[end - 1];
         let mut next = Vec::new();

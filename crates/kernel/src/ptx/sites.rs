@@ -13,6 +13,7 @@ use super::ast::{Function, Instruction, Operand, OperandKind, Statement};
 use super::flow::{Flow, LOADED, MAX_POINTERS, POINTERS, Pointers, VARIABLE};
 use super::functions::Call;
 use super::parser;
+use super::reloads::reloads;
 use super::size::size_of;
 use durawarp_base::diagnostic::{Diagnostic, Diagnostics};
 
@@ -44,6 +45,9 @@ pub struct StoreSite {
     pub outputs: Vec<usize>,
     /// It overwrites its own address register.
     pub clobbers: bool,
+    /// First bytes of the instructions before which the thread would load again what it has stored, if it
+    /// could keep no value of memory in a register.
+    pub reloads: Vec<usize>,
 }
 
 /// Everything about one kernel's text.
@@ -168,7 +172,7 @@ pub fn sites(file: &str, text: &str, name: &str, pointers: &[Pointer]) -> Result
     let calls_may_end = in_calls(&|inst| inst.opcode.text == "exit");
     let parameters = parameters(function, pointers);
     let flow = Flow::new(function, &parameters, calls_may_wait);
-    let (mut exits, mut stores) = (Vec::new(), Vec::new());
+    let (mut exits, mut stores, mut numbers) = (Vec::new(), Vec::new(), Vec::new());
     let outputs = |origins: u64| -> Vec<usize> {
         let held = pointers.iter().enumerate().filter(|(number, _)| origins >> number & 1 == 1);
         let mut outputs: Vec<usize> = held.filter_map(|(_, pointer)| pointer.output).collect();
@@ -218,7 +222,10 @@ pub fn sites(file: &str, text: &str, name: &str, pointers: &[Pointer]) -> Result
                     faults.push(fault(whole, message.to_owned()));
                 } else if !found.is_empty() {
                     match store(text, inst, found) {
-                        Some(site) => stores.push(site),
+                        Some(site) => {
+                            numbers.push(number);
+                            stores.push(site);
+                        }
                         None => {
                             faults.push(fault(whole, "a store to an output in a form that is not known".to_owned()))
                         }
@@ -235,6 +242,19 @@ pub fn sites(file: &str, text: &str, name: &str, pointers: &[Pointer]) -> Result
             _ => {}
         }
     }
+    // Only a store to the same output may change what another has left in memory.
+    let sharing =
+        |site: &StoreSite, other: &StoreSite| site.outputs.iter().any(|output| other.outputs.contains(output));
+    let found: Vec<Vec<usize>> = stores
+        .iter()
+        .zip(&numbers)
+        .map(|(site, &number)| {
+            let others = stores.iter().zip(&numbers).filter(|(other, _)| sharing(site, other));
+            let others: Vec<usize> = others.map(|(_, &other)| other).collect();
+            if flow.code[number].inst.opcode.text == "st" { reloads(&flow, number, &others) } else { Vec::new() }
+        })
+        .collect();
+    stores.iter_mut().zip(found).for_each(|(site, reloads)| site.reloads = reloads);
     let may_leave_early = flow.may_leave_early();
     faults.into_result(Sites { close, braces: function.braces.clone(), exits, stores, may_leave_early })
 }
@@ -256,6 +276,7 @@ fn store(text: &str, inst: &Instruction<'_>, outputs: Vec<usize>) -> Option<Stor
     let form = format!("{}.{}", vector.map_or_else(String::new, |v| format!(".{}", v.text)), ty.text);
     let guard = inst.guard.as_ref().map(|(word, not)| format!("@{}{} ", if *not { "!" } else { "" }, word.text));
     let clobbers = returns && matches!(&inst.operands[0].kind, OperandKind::Name { name: to, .. } if to == name);
+    // Where its value is used again, only the flow of the whole kernel tells.
     Some(StoreSite {
         at: inst.at.clone(),
         guard: guard.unwrap_or_default(),
@@ -265,6 +286,7 @@ fn store(text: &str, inst: &Instruction<'_>, outputs: Vec<usize>) -> Option<Stor
         data: text.get(data.at.clone())?.to_owned(),
         outputs,
         clobbers,
+        reloads: Vec::new(),
     })
 }
 

@@ -75,7 +75,7 @@ pub struct Recipe {
 }
 
 /// Keys of [`Recipe::set`] that are no parameters.
-const WORDS: [&str; 14] = [
+const WORDS: [&str; 15] = [
     "machine",
     "scheme",
     "workload",
@@ -84,6 +84,7 @@ const WORDS: [&str; 14] = [
     "instrument",
     "flag_barrier",
     "loop_log",
+    "reload",
     "kernels",
     "opcodes",
     "launches",
@@ -130,8 +131,8 @@ impl Recipe {
     /// Sets a key: a parameter of the machine (`l2.slice_kb`), of the scheme
     /// (`agpm.threshold_logs`) or of the workload (`params.N`), the file of a buffer (`inputs.BUFFER`), or
     /// one of the words `machine`, `scheme`, `workload`, `profile`, `seed`, `instrument`, `flag_barrier`,
-    /// `loop_log`, `kernels`, `opcodes`, `launches`, `max_cycles`, `sample`, `roi`. These are the keys of
-    /// sweep files. A wrong key is a fault that [`Recipe::build`] tells with the nearest valid one.
+    /// `loop_log`, `reload`, `kernels`, `opcodes`, `launches`, `max_cycles`, `sample`, `roi`. These are the
+    /// keys of sweep files. A wrong key is a fault that [`Recipe::build`] tells with the nearest valid one.
     ///
     /// # Example: a key that does not exist
     /// ```
@@ -158,6 +159,9 @@ impl Recipe {
             "roi" => self.parse(key, &value, |recipe, roi| recipe.roi = Some(roi)),
             "loop_log" => {
                 self.read(key, &value, "true or false", |recipe, log| recipe.choice.instrument.loop_log = Some(log))
+            }
+            "reload" => {
+                self.read(key, &value, "true or false", |recipe, again| recipe.choice.instrument.reload = Some(again))
             }
             "instrument" => self.parse(key, &value, |recipe, mode| recipe.choice.instrument.mode = Some(mode)),
             "flag_barrier" => {
@@ -392,11 +396,12 @@ impl Recipe {
         for (buffer, file) in &choice.inputs {
             put(&format!("inputs.{buffer}"), Some(file.display().to_string()));
         }
-        let Overrides { mode, flag_barrier, loop_log } = choice.instrument;
+        let Overrides { mode, flag_barrier, loop_log, reload } = choice.instrument;
         put("instrument", mode.map(|mode| mode.to_string()));
         let word = |barrier| FlagBarrier::ALL.iter().find(|(_, of)| *of == barrier).map(|(word, _)| (*word).to_owned());
         put("flag_barrier", flag_barrier.and_then(word));
         put("loop_log", loop_log.map(|log| log.to_string()));
+        put("reload", reload.map(|again| again.to_string()));
         put("kernels", choice.kernels.as_ref().map(ToString::to_string));
         put("opcodes", choice.opcodes.as_ref().map(|file| file.display().to_string()));
         put("launches", self.launches.then(|| true.to_string()));

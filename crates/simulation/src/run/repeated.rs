@@ -29,7 +29,7 @@ pub fn recipe_of(outcome: &Outcome) -> Recipe {
         recipe = recipe.param(name, text(value));
     }
     for (key, value) in outcome.workload["instrument"].as_object().into_iter().flatten() {
-        if ["mode", "flag_barrier", "loop_log"].contains(&key.as_str()) {
+        if ["mode", "flag_barrier", "loop_log", "reload"].contains(&key.as_str()) {
             let key = if key == "mode" { "instrument" } else { key };
             recipe = recipe.set(key, text(value));
         }

@@ -387,8 +387,8 @@ fn command_of(recipe: &Recipe) -> String {
                 words.push("--launches".to_owned());
                 continue;
             }
-            "machine" | "scheme" | "profile" | "seed" | "instrument" | "flag_barrier" | "loop_log" | "max_cycles"
-            | "kernels" | "opcodes" | "roi" => [format!("--{}", key.replace('_', "-")), value],
+            "machine" | "scheme" | "profile" | "seed" | "instrument" | "flag_barrier" | "loop_log" | "reload"
+            | "max_cycles" | "kernels" | "opcodes" | "roi" => [format!("--{}", key.replace('_', "-")), value],
             _ => match key.strip_prefix("inputs.") {
                 Some(buffer) => ["--input".to_owned(), format!("{buffer}={value}")],
                 None => ["--set".to_owned(), format!("{key}={value}")],

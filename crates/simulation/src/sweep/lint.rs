@@ -225,8 +225,8 @@ impl Warnings<'_> {
         }
         // Keys that change because of a name that the axis changes are what the user asked for: no warning.
         let by_name = |key: &str| {
-            let of_program =
-                table(key) == "params" || ["instrument", "loop_log", "flag_barrier", "profile"].contains(&key);
+            let of_program = table(key) == "params"
+                || ["instrument", "loop_log", "reload", "flag_barrier", "profile"].contains(&key);
             explained.contains(key)
                 || other_program && (of_program || key == UNDO_LOGS)
                 || self.has("scheme") && [UNDO_LOGS, "flag_barrier"].contains(&key)

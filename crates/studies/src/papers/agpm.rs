@@ -27,7 +27,7 @@ pub const PAPER: Paper = Paper {
     figures: &FIGURES,
     work: kernels::work,
     readings: &READINGS,
-    instrument: Overrides { mode: None, flag_barrier: Some(FlagBarrier::Paper), loop_log: Some(true) },
+    instrument: Overrides { mode: None, flag_barrier: Some(FlagBarrier::Paper), loop_log: Some(true), reload: None },
 };
 
 /// Table IV's write of 480 ns. The machine has `latency`.

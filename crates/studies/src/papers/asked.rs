@@ -31,6 +31,8 @@ pub struct Asked {
     pub flag_barrier: Option<FlagBarrier>,
     /// Otherwise than the paper has it.
     pub loop_log: Option<bool>,
+    /// Otherwise than the paper has it.
+    pub reload: Option<bool>,
     /// Seed of random contents.
     pub seed: u64,
 }
@@ -59,6 +61,7 @@ impl Asked {
         request.bracket = !self.no_readings;
         request.instrument.flag_barrier = self.flag_barrier.or(request.instrument.flag_barrier);
         request.instrument.loop_log = self.loop_log.or(request.instrument.loop_log);
+        request.instrument.reload = self.reload.or(request.instrument.reload);
         let (profile, machine) = (self.profile.clone(), self.machine.clone().unwrap_or(request.machine));
         faults.into_result(Request { profile, machine, set, scheme_set, seed: self.seed, ..request })
     }

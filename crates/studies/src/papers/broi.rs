@@ -27,7 +27,7 @@ pub const PAPER: Paper = Paper {
     figures: &FIGURES,
     work: runs::work,
     readings: &READINGS,
-    instrument: Overrides { mode: None, flag_barrier: None, loop_log: None },
+    instrument: Overrides { mode: None, flag_barrier: None, loop_log: None, reload: None },
 };
 
 /// Three sentences that our schemes and machine do not take by the letter.

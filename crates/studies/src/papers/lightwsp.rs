@@ -35,7 +35,7 @@ pub const PAPER: Paper = Paper {
     figures: &FIGURES,
     work: runs::work,
     readings: &READINGS,
-    instrument: Overrides { mode: None, flag_barrier: None, loop_log: None },
+    instrument: Overrides { mode: None, flag_barrier: None, loop_log: None, reload: None },
 };
 
 /// The GPU's memory is AGPM's: as read there, and as gem5's NVMInterface has it. Memories of Tables I and III

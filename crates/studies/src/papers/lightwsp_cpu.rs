@@ -32,7 +32,7 @@ pub const PAPER: Paper = Paper {
     figures: &FIGURES,
     work: runs::work,
     readings: &READINGS,
-    instrument: Overrides { mode: None, flag_barrier: None, loop_log: None },
+    instrument: Overrides { mode: None, flag_barrier: None, loop_log: None, reload: None },
 };
 
 /// The paper gives controllers 25.6 GB/s for ACKs and no latency; the scheme's own 20 ns are as the persist

@@ -203,6 +203,7 @@ impl Request {
             let named = FlagBarrier::ALL.iter().find(|(_, other)| *other == of);
             named.map_or("", |(name, _)| name).to_owned()
         });
+        // What was run, then which program, then of which kernels.
         let mut pairs = vec![
             ("version", env!("CARGO_PKG_VERSION").to_owned()),
             ("machine", self.machine.clone()),
@@ -211,6 +212,7 @@ impl Request {
             ("profile", self.profile.clone()),
             ("seed", self.seed.to_string()),
             ("every update is logged", said(self.instrument.loop_log.map(|all| all.to_string()))),
+            ("updates are loaded again", said(self.instrument.reload.map(|all| all.to_string()))),
             ("barrier behind the flag", said(barrier)),
             ("kernels", self.kernels.join(", ")),
         ];

@@ -30,7 +30,7 @@ pub const PAPER: Paper = Paper {
     figures: &FIGURES,
     work: runs::work,
     readings: &READINGS,
-    instrument: Overrides { mode: None, flag_barrier: None, loop_log: None },
+    instrument: Overrides { mode: None, flag_barrier: None, loop_log: None, reload: None },
 };
 
 /// Table 2's write of 250 ns. The machine has `through`: the two are the ends of a bracket, of which the

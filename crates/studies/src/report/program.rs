@@ -1,8 +1,8 @@
 //! Which program runs had: how undo logging was added to their kernels, and how many log updates these made.
 //!
 //! The same workload is another program under other logging (`[instrument]` of its manifest, `--instrument`,
-//! `--loop-log`, `--flag-barrier`, `--program`), so that runs can only be compared when this line is the
-//! same.
+//! `--loop-log`, `--reload`, `--flag-barrier`, `--program`), so that runs can only be compared when this line
+//! is the same.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,8 @@ pub(super) fn logging(outcome: &Outcome) -> Option<String> {
         return Some(NONE.to_owned());
     }
     let every = if settings["loop_log"] == true { "every update" } else { "the first update" };
-    Some(format!("{mode}, {every} logged, flag barrier {barrier}"))
+    let again = if settings["reload"] == true { ", updates loaded again" } else { "" };
+    Some(format!("{mode}, {every} logged{again}, flag barrier {barrier}"))
 }
 
 /// The programs of runs on one line, each with its runs and their log updates (instructions).

@@ -48,6 +48,7 @@ pub(crate) fn apply(base: Arc<RunPlan>, over: Overrides) -> Result<Arc<RunPlan>,
         mode,
         flag_barrier: over.flag_barrier.unwrap_or(instrument.flag_barrier),
         loop_log: over.loop_log.unwrap_or(instrument.loop_log),
+        reload: over.reload.unwrap_or(instrument.reload),
         logs: base.demands.undo_logs && mode != Mode::None,
     };
     let mut plan = owned(base)?;

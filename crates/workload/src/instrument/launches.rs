@@ -110,6 +110,7 @@ impl Work<'_> {
                 pointers: &form.pointers,
                 mode: self.settings.mode,
                 barrier: self.settings.flag_barrier,
+                reload: self.settings.reload,
                 params,
                 homes,
                 outputs,

@@ -3,7 +3,7 @@
 //! ```text
 //! CTA:    { log old values; sfence; bar.sync; thread 0: flag 1; (bar.sync) | body, each exit a branch to the end |
 //!           bar.sync; thread 0: flag 2; ret; }
-//! body:   (log update); store  ->  store; clwb; sfence
+//! body:   (log update); store; ... use  ->  store; clwb; sfence; ... (load) use
 //! ```
 //! Everything goes into existing lines: after `{`, around stores, before `}`. So an instruction keeps its
 //! line, and what is generated has the line of what it is for. Generated names begin with a stem that is not
@@ -17,6 +17,10 @@
 //! With a loop log, every update is first stored to a second area that mirrors the buffer. Recovery never
 //! reads it: the log proper must keep the values from before the transaction. It gives each update the log
 //! store that AGPM counts.
+//!
+//! With a reload, a thread loads again what it has stored before it uses that: in the kernels of PACT'19
+//! `clwb` is inline assembly that clobbers memory, over which a compiler keeps no value of memory in a
+//! register. The compiled kernels here have no such assembly.
 
 use std::fmt::Write as _;
 use std::ops::Range;
@@ -35,6 +39,8 @@ pub(crate) struct Job<'a> {
     pub(crate) pointers: &'a [Pointer],
     pub(crate) mode: Mode,
     pub(crate) barrier: FlagBarrier,
+    /// What a thread keeps of an update is loaded again.
+    pub(crate) reload: bool,
     /// The parameters to append and what they hold.
     pub(crate) params: &'a [(String, Generated)],
     /// Buffers that it changes, and the area of their loop logs.
@@ -233,6 +239,10 @@ impl Job<'_> {
         }
         // The text is taken and the counts of registers stay, so that no name is used twice in a kernel.
         let prologue = std::mem::take(&mut code.text);
+        // Before what goes around a store that uses the value.
+        if self.reload {
+            edits.extend(reloads_before(sites));
+        }
         for store in &sites.stores {
             match self.around(&mut code, store) {
                 Ok([before, after]) => {
@@ -415,6 +425,22 @@ impl Job<'_> {
         code.set_flag(&who, COMPLETE);
         code.push("ret".to_owned());
     }
+}
+
+/// The loads before uses of what was stored, each once: several stores may come to the same use.
+fn reloads_before(sites: &Sites) -> Vec<(Range<usize>, String)> {
+    let mut found = Vec::new();
+    for store in &sites.stores {
+        let at = offset(&store.base, store.offset);
+        let load = format!("ld.global{} {}, [{at}]; ", store.form, store.data);
+        for &at in &store.reloads {
+            let edit = (at..at, load.clone());
+            if !found.contains(&edit) {
+                found.push(edit);
+            }
+        }
+    }
+    found
 }
 
 /// Bytes of a log update of an element of `stride` bytes: as many as one access moves, as kernels store

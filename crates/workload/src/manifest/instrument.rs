@@ -107,6 +107,8 @@ pub struct Overrides {
     pub flag_barrier: Option<FlagBarrier>,
     /// Log every update, not only the first.
     pub loop_log: Option<bool>,
+    /// Load again, after an update, what the thread keeps of it.
+    pub reload: Option<bool>,
 }
 
 impl Overrides {
@@ -117,6 +119,7 @@ impl Overrides {
             mode: self.mode.or(others.mode),
             flag_barrier: self.flag_barrier.or(others.flag_barrier),
             loop_log: self.loop_log.or(others.loop_log),
+            reload: self.reload.or(others.reload),
         }
     }
 
@@ -136,6 +139,8 @@ pub struct Settings {
     pub flag_barrier: FlagBarrier,
     /// Whether every update is logged.
     pub loop_log: bool,
+    /// Whether what a thread keeps of an update is loaded again.
+    pub reload: bool,
     /// Whether any of it applies: the scheme keeps undo logs.
     pub logs: bool,
 }
@@ -147,6 +152,7 @@ pub(crate) struct Instrument {
     pub(crate) mode: Mode,
     pub(crate) flag_barrier: FlagBarrier,
     pub(crate) loop_log: bool,
+    pub(crate) reload: bool,
     pub(crate) outputs: Vec<Output>,
     /// The buffer of flags, where one is declared.
     pub(crate) flag: Option<usize>,

@@ -245,6 +245,7 @@ const INSTRUMENT: Shape = Shape::Table(&[
     required("mode", Words(&["none", "cta_undo", "kernel_undo", "idempotent_cta", "manual"])),
     optional("flag_barrier", Words(&["paper", "safe"])),
     optional("loop_log", Boolean),
+    optional("reload", Boolean),
     optional(
         "outputs",
         List(&Shape::Table(&[

@@ -26,6 +26,7 @@ impl Reader<'_> {
             mode,
             flag_barrier: barrier.unwrap_or(FlagBarrier::Safe),
             loop_log: table.get("loop_log").and_then(Item::boolean).unwrap_or(false),
+            reload: table.get("reload").and_then(Item::boolean).unwrap_or(false),
             outputs,
             flag: flag.first().copied(),
         };

@@ -16,7 +16,7 @@ use durawarp_workload::Mode;
 pub const WORDS: [&str; 5] = ["machine", "workload", "scheme", "profile", "seed"];
 
 /// Keys that say how workloads with an `[instrument]` keep undo logs, otherwise than their manifests say.
-pub(crate) const LOGGING: [&str; 3] = ["instrument", "flag_barrier", "loop_log"];
+pub(crate) const LOGGING: [&str; 4] = ["instrument", "flag_barrier", "loop_log", "reload"];
 
 /// A key without a table.
 pub(in super::super) fn is_word(key: &str) -> bool {
@@ -124,7 +124,7 @@ pub(super) fn checked(key: &str, value: &Value) -> Result<Value, Diagnostics> {
     match key {
         "seed" if !value.is_u64() => wrong("a whole number from 0"),
         "seed" => Ok(value.clone()),
-        "loop_log" if !value.is_boolean() => wrong("true or false"),
+        "loop_log" | "reload" if !value.is_boolean() => wrong("true or false"),
         "instrument" => of_words(key, value, &Mode::ALL.map(|(word, _)| word)),
         "flag_barrier" => of_words(key, value, &FlagBarrier::ALL.map(|(word, _)| word)),
         input if input.starts_with("inputs.") && !value.is_string() => wrong("the name of a file"),

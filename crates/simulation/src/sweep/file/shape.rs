@@ -36,6 +36,7 @@ const BASE: &[KeyRule] = &[
     optional("instrument", Shape::Words(&["none", "cta_undo", "kernel_undo", "idempotent_cta"])),
     optional("flag_barrier", Shape::Words(&["paper", "safe"])),
     optional("loop_log", Shape::Boolean),
+    optional("reload", Shape::Boolean),
 ];
 
 const AXIS: &[KeyRule] = &[

@@ -51,6 +51,7 @@ impl Plan {
             // Room for logs is made whether they are kept or not.
             put("instrument", settings.mode.to_string().into());
             put("loop_log", settings.loop_log.into());
+            put("reload", settings.reload.into());
             if settings.logs {
                 put("flag_barrier", serde_json::to_value(settings.flag_barrier).unwrap_or_default());
             }
