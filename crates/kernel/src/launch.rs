@@ -3,6 +3,7 @@
 //! Limits are those of the CUDA programming guide, compute capability 6.0 and later. What a particular
 //! machine can hold (shared memory and registers of an SM) is checked by the machine.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use durawarp_checkpoint::{LoadFault, SharedState, StateReader, StateWriter, Storable as _};
@@ -187,6 +188,9 @@ pub struct Launch {
     /// Its threads communicate through shared memory, or not, where that is stated: a scheme may use it, no
     /// value depends on it.
     pub communicates: Option<bool>,
+    /// Addresses of the buffer of its transactions' flags, where it has some: a scheme may use them, no value
+    /// depends on them.
+    pub flags: Option<Range<u64>>,
     /// The share of the array of L1 and shared memory that the program would have as shared memory, of the
     /// most that may be: `cudaFuncAttributePreferredSharedMemoryCarveout`. None leaves it to the machine.
     pub carveout_percent: Option<u32>,
@@ -404,6 +408,7 @@ impl Launch {
             textures,
             addresses: binding.addresses.clone(),
             communicates: None,
+            flags: None,
             carveout_percent: None,
             traced: None,
         })
@@ -422,6 +427,7 @@ impl Launch {
             textures: Vec::new(),
             addresses,
             communicates: None,
+            flags: None,
             carveout_percent: None,
             traced: None,
             kernel,

@@ -46,6 +46,7 @@ pub(super) fn kernel_facts(launch: &Launch, number: u32, warp_size: u32) -> Kern
         shared_bytes: launch.shared_bytes,
         communicates: writes && waits && reads,
         stated_to_communicate: launch.communicates,
+        flags: launch.flags.as_ref().map_or([0; 2], |flags| [flags.start, flags.end]),
         half_warps_per_warp: u64::from(warp_size.div_ceil(HALF_WARP)),
         persists_per_warp: (!repeated).then_some(persists.len() as u64),
         log_write_backs_per_warp: log_write_backs.len() as u64,

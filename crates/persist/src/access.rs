@@ -23,6 +23,9 @@ pub struct KernelFacts {
     pub communicates: bool,
     /// Whether its warps communicate through shared memory, where its manifest states it.
     pub stated_to_communicate: Option<bool>,
+    /// Addresses of the flags of its transactions: from the first, and past the last; equal where it has
+    /// none.
+    pub flags: [u64; 2],
     /// Half-warps of 16 lanes that a warp has.
     pub half_warps_per_warp: u64,
     /// Non-temporal stores, log updates and write-backs of data that each warp executes; none when some are
@@ -33,8 +36,8 @@ pub struct KernelFacts {
 }
 
 value!(record KernelFacts {
-    kernel, launch, warps, shared_bytes, communicates, stated_to_communicate, half_warps_per_warp, persists_per_warp,
-    log_write_backs_per_warp,
+    kernel, launch, warps, shared_bytes, communicates, stated_to_communicate, flags, half_warps_per_warp,
+    persists_per_warp, log_write_backs_per_warp,
 });
 
 /// A store to persistent memory that a warp issues.
@@ -120,7 +123,8 @@ pub struct Access {
     /// At an SM, the half-warps of 16 lanes that it serves: as many accesses as it is where half-warps are
     /// coalesced by themselves; else 0.
     pub half_warps: u8,
-    /// At an SM, the slots of its warp and CTA; else 0.
+    /// At an SM, the slots of its warp and CTA; at a slice, of a store or a write-back, the slot of the warp;
+    /// else 0.
     pub by: (u8, u8),
     /// At a slice, its requester; else 0.
     pub from: u16,

@@ -18,6 +18,7 @@ mod handlers;
 mod messages;
 pub mod parameters;
 pub mod reason;
+mod records;
 mod selector;
 
 use super::baseline::FENCES_WAIT;

@@ -11,7 +11,7 @@ use crate::msg::{SECTOR_BYTES, sector_bytes, sectors_covered};
 use crate::ports::Requester;
 use durawarp_engine::{Ctx, Time};
 use durawarp_kernel::memory::Medium;
-use durawarp_persist::handler::{Access, SliceEvent};
+use durawarp_persist::handler::{Access, AccessKind, SliceEvent};
 
 use super::durability::PendingAck;
 use super::input::Arrival;
@@ -81,7 +81,9 @@ impl L2Slice {
             _ => request.payload.bytes(),
         };
         let (kind, mark, log) = (request.kind.access(), request.payload.mark(), request.payload.is_log());
-        Some(Access { line: request.line, bytes, kind, half_warps: 0, by: (0, 0), from, mark, log, hit })
+        // Of others the tag is a load's or an MSHR's number.
+        let warp = if matches!(kind, AccessKind::Store | AccessKind::WriteBack) { request.tag as u8 } else { 0 };
+        Some(Access { line: request.line, bytes, kind, half_warps: 0, by: (warp, 0), from, mark, log, hit })
     }
 
     fn serve(&mut self, request: Request, cx: &mut Ctx<'_, Msg>) -> Served {

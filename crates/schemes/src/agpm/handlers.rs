@@ -22,9 +22,10 @@ use std::sync::Arc;
 use super::buffer::{Buffer, BufferEntry, Counting, Places};
 use super::messages::{AgpmMessage, LogReport};
 use super::parameters::{
-    AgpmSpec, Counted, FirstPath, Hit, L1Buffers, LogKey, LogUnit, Path, Placement, PmFirstByte, Routed, SharedMemory,
-    Statistics,
+    AgpmSpec, Counted, FirstPath, Flags, Hit, KnownFor, L1Buffers, LogKey, LogUnit, Path, Placement, PmFirstByte,
+    Routed, SharedMemory, Statistics, TemporalUnit,
 };
+use super::records::{Records, transaction};
 use durawarp_checkpoint::{state, state_methods};
 use durawarp_persist::handler::Move;
 use durawarp_persist::non_temporal::NonTemporalStores;
@@ -34,35 +35,58 @@ use durawarp_persist::{
     SmEvent, SmHandler, SmInterests, Store, StoreClass, StoreRule, WriteBack, WriteBackClass, WriteBackRule,
 };
 
-/// A buffer and the readings of what happens at it.
+/// A buffer and the readings of what happens at it; records in its place, where log updates stay known.
 #[derive(Debug)]
 struct Level {
     spec: Arc<AgpmSpec>,
     buffer: Buffer,
+    records: Records,
+    /// Addresses of flags, from the first, and past the last.
+    flags: [u64; 2],
 }
 
-state!(Level { parts: buffer; kept: spec });
+state!(Level { parts: buffer, records; saved: flags; kept: spec });
 
 impl Level {
     fn new(spec: &Arc<AgpmSpec>, places: Places) -> Self {
         let most = ((1u16 << spec.counter_bits) - 1) as u8;
         let counting = Counting { most, first_sets: spec.pm_first_byte == PmFirstByte::Set };
-        Level { spec: spec.clone(), buffer: Buffer::new(places, counting) }
+        Level { spec: spec.clone(), buffer: Buffer::new(places, counting), records: Records::default(), flags: [0; 2] }
+    }
+
+    fn is_flag(&self, line: u64) -> bool {
+        self.spec.flags == Flags::Untracked && (self.flags[0]..self.flags[1]).contains(&line)
     }
 
     /// An access is served at this level. Returns an entry that had to make room.
     fn serve(&mut self, access: &Access) -> Option<BufferEntry> {
         let update = is_update(&self.spec, access);
         let reads_or_writes = access.kind != AccessKind::WriteBack && !is_untracked(&self.spec, access);
-        if !reads_or_writes {
+        if !reads_or_writes || self.is_flag(access.line) {
             return None;
         }
-        let counts = self.spec.hit == Hit::Shadow || access.hit || !self.buffer.has(access.line);
-        if counts { self.buffer.refer(access.line, access.bytes, update) } else { None }
+        let hits = self.spec.hit == Hit::Shadow || access.hit;
+        let addresses = match self.spec.temporal {
+            TemporalUnit::Bytes => access.bytes,
+            TemporalUnit::Transaction => transaction(access.bytes),
+        };
+        if self.spec.known == KnownFor::Program {
+            self.records.refer(access, addresses, update, hits);
+            return None;
+        }
+        let counts = hits || !self.buffer.has(access.line);
+        if counts { self.buffer.refer(access.line, addresses, update) } else { None }
+    }
+
+    /// Counts from 0 again; a buffer is empty then.
+    fn flush(&mut self) {
+        self.buffer.flush();
+        self.records.restart();
     }
 
     fn locality(&self) -> Locality {
         match self.spec.statistics {
+            _ if self.spec.known == KnownFor::Program => self.records.hits(),
             Statistics::CounterSum => self.buffer.sums(),
             Statistics::Hits => self.buffer.hits(),
         }
@@ -210,9 +234,14 @@ impl Handler for SmSelector {
                 let (mut locality, mut saturated) = (Locality::default(), 0);
                 if let Some(l1) = &mut self.l1 {
                     (locality, saturated) = (l1.locality(), l1.buffer.saturated());
-                    l1.buffer.flush();
+                    l1.flush();
                 }
                 outbox.send(Peer::Hub, AgpmMessage::Counts { locality, saturated, spills: 0, refills: 0 });
+            }
+            AgpmMessage::Known { line, addresses } => {
+                if let Some(l1) = &mut self.l1 {
+                    l1.records.learn(line, addresses);
+                }
             }
             other => panic!("AGPM's selector in an SM received {other:?}"),
         }
@@ -231,6 +260,9 @@ impl SmHandler for SmSelector {
             SmEvent::KernelStarts(kernel) => {
                 self.path = self.known.get(&kernel.kernel).copied().unwrap_or_else(|| first_path(&self.spec));
                 self.kernel.clone_from(&kernel.kernel);
+                if let Some(l1) = &mut self.l1 {
+                    l1.flags = kernel.flags;
+                }
             }
             SmEvent::Accessed(access) => self.access(access, outbox),
             SmEvent::Replaced(line) => {
@@ -319,8 +351,22 @@ impl Bank {
 }
 
 impl Bank {
+    /// An SM that has a buffer and fetches a line learns what is known of it.
+    fn teach(&self, access: &Access, outbox: &mut Outbox) {
+        let spec = &self.l2.spec;
+        let sampled = spec.l1_buffers == L1Buffers::Each || u32::from(access.from) == spec.sampled_sm;
+        let addresses = self.l2.records.of(access.line);
+        if access.kind == AccessKind::Load && sampled && addresses != 0 {
+            outbox.send(Peer::Sm(access.from), AgpmMessage::Known { line: access.line, addresses });
+        }
+    }
+
     /// The slice serves an access.
     fn access(&mut self, access: &Access, outbox: &mut Outbox) {
+        if self.l2.spec.known == KnownFor::Program {
+            self.l2.serve(access);
+            return self.teach(access, outbox);
+        }
         let shadow = self.l2.spec.hit == Hit::Shadow;
         let fetches = access.kind == AccessKind::Load;
         if (shadow || fetches)
@@ -352,11 +398,12 @@ impl Handler for Bank {
             AgpmMessage::Count => {
                 let locality = self.l2.locality();
                 let saturated = self.l2.buffer.saturated();
-                self.l2.buffer.flush();
+                self.l2.flush();
                 self.reserved.clear();
                 let (spills, refills) = (std::mem::take(&mut self.spills), std::mem::take(&mut self.refills));
                 outbox.send(Peer::Hub, AgpmMessage::Counts { locality, saturated, spills, refills });
             }
+            AgpmMessage::Flags(flags) => self.l2.flags = flags,
             other => panic!("AGPM's bank in an L2 slice received {other:?}"),
         }
     }

@@ -43,11 +43,15 @@ pub(super) enum AgpmMessage {
     Path { kernel: String, route: Route },
     /// SM to slice: an entry whose line has left the L1.
     Moved(Box<BufferEntry>),
+    /// Slice to SM: what is known of a line that the SM fetches, an address a bit.
+    Known { line: u64, addresses: u128 },
+    /// Hub to slices: addresses of the flags of the kernel's transactions, from the first, and past the last.
+    Flags([u64; 2]),
 }
 
 value!(choice AgpmMessage {
     KernelStart(facts), KernelEnd, Report(report), Count, Counts { locality, saturated, spills, refills },
-    Path { kernel, route }, Moved(entry),
+    Path { kernel, route }, Moved(entry), Known { line, addresses }, Flags(addresses),
 });
 
 impl AgpmMessage {
@@ -73,6 +77,8 @@ impl SchemeMessage for AgpmMessage {
             }
             AgpmMessage::Path { route, .. } => 5 << 56 | u64::from(*route == Route::Temporal),
             AgpmMessage::Moved(entry) => 6 << 56 ^ entry.line,
+            AgpmMessage::Known { line, addresses } => 7 << 56 ^ line ^ (addresses ^ addresses >> 64) as u64,
+            AgpmMessage::Flags([from, to]) => 8 << 56 ^ from ^ to << 20,
         }
     }
 }
@@ -92,6 +98,9 @@ mod tests {
         let path = |route| AgpmMessage::Path { kernel: "k".to_owned(), route };
         let mut messages = vec![facts(0, 64), facts(1, 64), facts(0, 65), AgpmMessage::KernelEnd, AgpmMessage::Count];
         messages.extend([report(64, 7), report(65, 7), report(64, 8)]);
+        let known = |line, addresses| AgpmMessage::Known { line, addresses };
+        messages.extend([known(128, 1), known(256, 1), known(128, 1 << 96)]);
+        messages.extend([AgpmMessage::Flags([256, 260]), AgpmMessage::Flags([256, 264])]);
         messages.extend([path(Route::Temporal), path(Route::NonTemporal), counts([0; 5])]);
         for nth in 0..5 {
             let mut numbers = [0; 5];

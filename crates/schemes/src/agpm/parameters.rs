@@ -3,8 +3,8 @@
 //! Source: AGPM section IV and Table III; the defaults with their sources are in `agpm.toml`. The readings
 //! are numbered: A1 what the counters count, A2 to A4 what a log update is found by, A5 its first byte, A6
 //! who decides, A7 the first way, A8 and A9 the threshold, A10 to A12 gaps of Table III, A13 shared memory,
-//! A14 traffic of the reservation buffer, A15 saturation (not a choice: counters saturate). Left out: what
-//! does not go with a machine (a sampled SM beyond the last).
+//! A14 traffic of the reservation buffer, A15 saturation (not a choice: counters saturate), A16 to A18 what
+//! Table II counts. Left out: what does not go with a machine (a sampled SM beyond the last).
 
 use durawarp_base::choice;
 use durawarp_base::spec;
@@ -41,6 +41,36 @@ choice! {
         Shadow = "shadow",
         /// When it has an entry and hits in the cache of that level.
         Cache = "cache",
+    }
+}
+
+choice! {
+    /// How long a log update is known (A16).
+    pub enum KnownFor {
+        /// As long as a buffer, or the reservation buffer, has its line's entry.
+        Buffered = "buffered",
+        /// To the end of the program: over evictions and kernels, and in every SM that fetches its line.
+        Program = "program",
+    }
+}
+
+choice! {
+    /// What an access has to touch again to be temporal (A17).
+    pub enum TemporalUnit {
+        /// Bytes.
+        Bytes = "bytes",
+        /// The address at which its transaction begins: of 32, 64 or 128 bytes, as few as hold its bytes.
+        Transaction = "transaction",
+    }
+}
+
+choice! {
+    /// Whether flags of transactions are log updates of locality (A18).
+    pub enum Flags {
+        /// As any store to persistent memory.
+        Tracked = "tracked",
+        /// They are left alone.
+        Untracked = "untracked",
     }
 }
 
@@ -207,6 +237,12 @@ spec! {
         key: LogKey,
         /// When an access counts as one that finds its address again (A3, A4).
         hit: Hit,
+        /// How long a log update is known (A16).
+        known: KnownFor,
+        /// What an access has to touch again to be temporal (A17).
+        temporal: TemporalUnit,
+        /// Whether flags of transactions are log updates of locality (A18).
+        flags: Flags,
         /// What a log update does to the counter of its first byte (A5).
         pm_first_byte: PmFirstByte,
         /// Whose decision an SM follows (A6).
@@ -296,6 +332,11 @@ impl AgpmSpec {
             self.entries.is_multiple_of(2),
             "entries",
             format!("{} entries do not divide evenly over 2 ways", self.entries),
+        );
+        require(
+            self.known == KnownFor::Buffered || self.statistics == Statistics::Hits,
+            "known",
+            "log updates known to the program's end have no counters to sum: statistics = \"hits\"".to_owned(),
         );
         require(
             self.decision == Decision::Shared || self.l1_buffers == L1Buffers::Each,

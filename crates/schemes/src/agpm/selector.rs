@@ -25,7 +25,7 @@ use std::sync::Arc;
 use super::handlers::first_path;
 use super::messages::{AgpmMessage, LogReport};
 use super::parameters::{
-    AgpmSpec, Counted, Decision, FewLogsOver, L1Buffers, LogUnit, SharedMemory, ThresholdRule, Uncovered,
+    AgpmSpec, Counted, Decision, FewLogsOver, Flags, L1Buffers, LogUnit, SharedMemory, ThresholdRule, Uncovered,
 };
 use super::reason::{Evidence, Reason, Rules};
 use durawarp_checkpoint::{state, state_methods, value};
@@ -185,7 +185,12 @@ impl Selector {
         }
     }
 
-    fn start(&mut self, facts: KernelFacts, now: Time) {
+    fn start(&mut self, facts: KernelFacts, outbox: &mut Outbox) {
+        if self.spec.flags == Flags::Untracked {
+            for slice in 0..self.place.slices {
+                outbox.send(Peer::Slice(slice), AgpmMessage::Flags(facts.flags));
+            }
+        }
         let logs = self.known.get(&facts.kernel).and_then(|known| known.logs);
         let first = first_threshold(&self.spec, logs.or_else(|| expected_logs(&self.spec, &facts)));
         let known = self.known.entry(facts.kernel.clone()).or_insert_with(|| Known {
@@ -195,7 +200,7 @@ impl Selector {
             last: None,
         });
         known.threshold = known.threshold.min(first.max(1));
-        self.running = Some(Running { facts, span: [now; 2], ..Running::default() });
+        self.running = Some(Running { facts, span: [outbox.now(); 2], ..Running::default() });
         self.period = LogReport::default();
     }
 
@@ -385,7 +390,7 @@ impl Handler for Selector {
 
     fn message(&mut self, from: Peer, message: Box<dyn SchemeMessage>, outbox: &mut Outbox) {
         match AgpmMessage::of(message) {
-            AgpmMessage::KernelStart(facts) => self.start(facts, outbox.now()),
+            AgpmMessage::KernelStart(facts) => self.start(facts, outbox),
             AgpmMessage::KernelEnd => self.end(outbox),
             AgpmMessage::Report(report) => self.reported(&report, outbox),
             counts @ AgpmMessage::Counts { .. } => self.counts(from, counts, outbox),

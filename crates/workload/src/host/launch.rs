@@ -57,7 +57,11 @@ impl View {
             let messages: Vec<String> = errors.iter().map(ToString::to_string).collect();
             step.place.fault(messages.join("; "))
         })?;
-        Ok(Launch { communicates: step.communicates, carveout_percent, ..bound })
+        let flags = step.undo.as_ref().filter(|undo| undo.mode.by_cta()).map(|undo| {
+            let first = self.address(undo.flag, 0);
+            first..first + self.plan.buffers[undo.flag].bytes
+        });
+        Ok(Launch { communicates: step.communicates, flags, carveout_percent, ..bound })
     }
 
     /// Threads and shared memory of a launch where they depend on neither loop variables nor the device:

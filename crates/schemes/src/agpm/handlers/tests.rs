@@ -7,6 +7,7 @@ use durawarp_persist::KernelFacts;
 
 mod bank;
 mod buffers;
+mod known;
 
 /// A machine of three SMs and four slices, at this place.
 fn place(index: u16) -> HandlerPlace {
