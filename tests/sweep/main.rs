@@ -6,6 +6,7 @@ mod samples;
 #[path = "samples/xml.rs"]
 mod xml;
 
+mod agpm_counting;
 mod browser;
 mod campaigns;
 mod drawings;

@@ -97,7 +97,7 @@ fn both_ways_to_count_log_updates_agree() {
             Overrides { loop_log: Some(loop_log), flag_barrier: Some(FlagBarrier::Paper), ..Overrides::default() };
         let plan = plan(&["table2"], &["StreamTriad", "ATAX1", "ATAX2", "Backprop1", "2DCONV", "SSSP1"], instrument);
         let found = Reproduction::of(&plan, &run(&plan));
-        let table = &found.findings[0].1.tables[0];
+        let table = found.findings[0].1.tables.iter().find(|table| table.name == "table2_accesses").unwrap();
         table.rows.iter().map(|row| number(&row[1])).collect::<Vec<f64>>()
     };
     let every = logs(true);

@@ -147,7 +147,8 @@ impl PaperPlan {
     fn recipe(&self, run: &Run, reading: Option<&Reading>) -> Result<Recipe, Diagnostics> {
         let Request { profile, seed, machine, set, scheme_set, .. } = &self.request;
         let table = SchemeConfig::load(run.scheme, &[])?.table().to_owned();
-        let instrument = self.request.instrument.of_manifest(Workload::load(run.workload)?.instrument());
+        let instrument =
+            run.instrument.or(self.request.instrument).of_manifest(Workload::load(run.workload)?.instrument());
         let of_table = scheme_set.iter().filter(|over| over.table() == table);
         let recipe = Recipe::of(run.workload).machine(run.machine.unwrap_or(machine)).scheme(run.scheme);
         // A program of others may have other profiles than those of papers.

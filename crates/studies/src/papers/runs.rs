@@ -3,6 +3,7 @@
 //! Invariant: a figure asks for a run and looks its outcome up by the same value.
 
 use durawarp_simulation::outcome::Outcome;
+use durawarp_workload::Overrides;
 
 /// What tells a run from the others of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,12 +19,15 @@ pub struct Run {
     /// Changes of the machine, of the scheme (SCHEME.KEY=VALUE) or of the workload (params.NAME=VALUE), as
     /// they are typed behind `--set`. They come after those of the request.
     pub set: Vec<String>,
+    /// How its program keeps undo logs, where that is not as the request has it.
+    pub instrument: Overrides,
 }
 
 impl Run {
     /// A workload under a scheme as it is.
     pub fn new(workload: &'static str, scheme: &'static str) -> Self {
-        Run { workload, scheme, about: String::new(), machine: None, in_nvm: false, set: Vec::new() }
+        let (about, set, instrument) = (String::new(), Vec::new(), Overrides::default());
+        Run { workload, scheme, about, machine: None, in_nvm: false, set, instrument }
     }
 
     /// The same with something changed.

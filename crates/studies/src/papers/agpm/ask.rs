@@ -7,6 +7,6 @@ mod counts;
 mod reasons;
 mod times;
 
-pub(crate) use counts::{coalescing, counts, localities, traffic};
+pub(crate) use counts::{CountedRow, coalescing, counts, localities, rows, traffic};
 pub(crate) use reasons::{Judged, reasons};
 pub(crate) use times::{Times, every_scheme, static_paths};

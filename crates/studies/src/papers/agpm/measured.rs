@@ -54,6 +54,7 @@ pub(crate) fn measured<'a>(runs: &Runs<'a>, kernel: &'a PaperKernel, run: &Run) 
 pub(crate) type Localities = [Locality; 2];
 
 /// What a kernel's launches counted by a reading, all together; a launch's mean where the paper's are of one.
+/// Launches that log whole buffers are not among them.
 pub(crate) fn localities(runs: &Runs<'_>, kernel: &PaperKernel, reading: &Reading) -> Option<Localities> {
     let selection = runs.outcome(&counting(kernel, reading))?.selection()?;
     let mut sums = Localities::default();
@@ -61,7 +62,16 @@ pub(crate) fn localities(runs: &Runs<'_>, kernel: &PaperKernel, reading: &Readin
         sums[0].add(&period.l1);
         sums[1].add(&period.l2);
     }
-    Some(sums)
+    let launches = match measured(runs, kernel, &counting(kernel, reading)) {
+        Some(run) if kernel.per_launch => run.launches().max(1),
+        _ => 1,
+    };
+    Some(sums.map(|of| Locality {
+        t_all: of.t_all / launches,
+        t_log: of.t_log / launches,
+        s_all: of.s_all / launches,
+        s_log: of.s_log / launches,
+    }))
 }
 
 impl Measured<'_> {

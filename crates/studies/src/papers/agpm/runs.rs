@@ -2,6 +2,7 @@
 
 use super::super::{Request, Run};
 use super::kernels::{self, PaperKernel};
+use durawarp_workload::Overrides;
 
 /// The schemes of Fig. 7, `base` first.
 pub const SCHEMES: [&str; 7] = ["base", "nt-store", "store+clwb", "themis", "pmem-spec", "bucl", "agpm"];
@@ -22,11 +23,24 @@ pub struct Reading {
     /// What it counts.
     pub meaning: &'static str,
     /// Parameters of `agpm`.
-    set: [&'static str; 3],
+    set: &'static [&'static str],
+    /// The program, where that is not the request's.
+    program: Overrides,
 }
 
-/// Parameters of every reading: Table II is taken under store+clwb, over whole kernels.
-const OBSERVED: [&str; 8] = [
+/// The program of PACT'19: the log saves the values from before, the loop updates data, writes it back and
+/// loads it again, as the assembly of `clwb` clobbers memory.
+const OF_PACT: Overrides = Overrides { mode: None, flag_barrier: None, loop_log: Some(false), reload: Some(true) };
+
+/// The same with values that stay in registers.
+const KEEPING: Overrides = Overrides { reload: Some(false), ..OF_PACT };
+
+/// The request's.
+const OF_REQUEST: Overrides = Overrides { loop_log: None, reload: None, ..OF_PACT };
+
+/// Parameters of every reading: Table II is taken under store+clwb, over whole kernels, by half-warps.
+const OBSERVED: [&str; 9] = [
+    "sm.coalescer=half_warp_legacy",
     "agpm.path=temporal",
     "agpm.statistics=hits",
     "agpm.threshold_rule=fixed",
@@ -37,27 +51,39 @@ const OBSERVED: [&str; 8] = [
     "agpm.placement=associative",
 ];
 
-/// Readings of Table II's localities, the specification's default first.
-pub const READINGS: [Reading; 4] = [
+/// What the arithmetic of ATAX's rows fixes.
+const ARITHMETIC: [&str; 7] = [
+    "agpm.key=slot",
+    "agpm.counted=requests",
+    "agpm.hit=cache",
+    "agpm.known=program",
+    "agpm.temporal=transaction",
+    "agpm.flags=untracked",
+    "l1.fetch=line",
+];
+
+/// Readings of Table II's localities, the one that its arithmetic gives first.
+pub const READINGS: [Reading; 3] = [
+    Reading {
+        name: "arithmetic",
+        meaning: "stores to persistent memory by the addresses of their transactions, known to the program's end; hits \
+                  in caches that fetch whole lines; flags and write-backs are none; the program of PACT'19, which \
+                  loads again what it has updated",
+        set: &ARITHMETIC,
+        program: OF_PACT,
+    },
+    Reading {
+        name: "values kept",
+        meaning: "the same of a program that keeps in registers what it has updated",
+        set: &ARITHMETIC,
+        program: KEEPING,
+    },
     Reading {
         name: "home",
-        meaning: "log updates by the address of the element they save; all stores to persistent memory are log updates",
-        set: ["agpm.key=home", "agpm.counted=requests", "agpm.hit=shadow"],
-    },
-    Reading {
-        name: "home, logs alone",
-        meaning: "the same, but stores of data are no log updates",
-        set: ["agpm.key=home", "agpm.counted=log_updates", "agpm.hit=shadow"],
-    },
-    Reading {
-        name: "own address",
-        meaning: "every store to persistent memory is a log update, by its own address",
-        set: ["agpm.key=slot", "agpm.counted=requests", "agpm.hit=shadow"],
-    },
-    Reading {
-        name: "own address, in the cache",
-        meaning: "the same, and what does not hit in the cache of that level does not count",
-        set: ["agpm.key=slot", "agpm.counted=requests", "agpm.hit=cache"],
+        meaning: "as the selector counts by default: log updates by the address of the element they save; all stores \
+                  to persistent memory are log updates, whatever the caches hold",
+        set: &["agpm.key=home", "agpm.counted=requests", "agpm.hit=shadow"],
+        program: OF_REQUEST,
     },
 ];
 
@@ -73,8 +99,9 @@ pub fn counted(kernel: &PaperKernel) -> Run {
 
 /// A kernel's workload with localities counted.
 pub fn counting(kernel: &PaperKernel, reading: &Reading) -> Run {
-    let set = OBSERVED.iter().chain(&reading.set).copied();
-    Run::new(kernel.workload, "agpm").with(&format!("counting {}", reading.name), set)
+    let set = OBSERVED.iter().chain(reading.set).copied();
+    let run = Run::new(kernel.workload, "agpm").with(&format!("counting {}", reading.name), set);
+    Run { instrument: reading.program, ..run }
 }
 
 fn under(request: &Request, schemes: &[&'static str]) -> Vec<Run> {

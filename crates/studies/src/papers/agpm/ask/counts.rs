@@ -3,6 +3,7 @@
 use crate::papers::Ask;
 use crate::papers::agpm::kernels::KERNELS;
 use crate::papers::agpm::published::PUBLISHED;
+use durawarp_schemes::agpm::reason::Reason;
 
 /// Kernels whose count of log updates is to be exact.
 const EXACT: [&str; 3] = ["ATAX1", "ATAX2", "StreamTriad"];
@@ -88,6 +89,56 @@ pub(crate) fn counts(found: &[(&'static str, u64, u64)], sized: bool) -> Vec<Ask
         judge("`log` of ATAX1, ATAX2 and StreamTriad is exact", &EXACT, "log", 0.0),
         judge("`all` of ATAX1, ATAX2 and StreamTriad is within 5 %", &EXACT, "all", NEAR),
         judge("`log` of Backprop1, Backprop2, GRID1, GRID2, 2DCONV and SSSP2 is within 5 %", &CLOSE, "log", NEAR),
+    ]
+}
+
+/// A kernel's row of Table II by the first reading.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct CountedRow {
+    pub kernel: &'static str,
+    /// How many of its eight localities are near the published ones.
+    pub localities: usize,
+    /// The reason by its counts, and the published one.
+    pub reason: [Reason; 2],
+}
+
+/// Kernels whose eight localities are to be near the published ones: the arithmetic is theirs.
+const DERIVED: [&str; 2] = ["ATAX1", "ATAX2"];
+
+/// Least kernels whose reason by the counts is to be the published one, and whose way.
+const LEAST: [usize; 2] = [13, 18];
+
+/// Asks of Table II's rows by the first reading.
+pub(crate) fn rows(found: &[CountedRow], sized: bool) -> Vec<Ask> {
+    let text = "the eight localities of ATAX1 and ATAX2 are within 5 %";
+    let derived: Vec<&CountedRow> = found.iter().filter(|row| DERIVED.contains(&row.kernel)).collect();
+    let told: Vec<String> = derived.iter().map(|row| format!("{} {} of 8", row.kernel, row.localities)).collect();
+    let of_atax = match derived.len() == DERIVED.len() && sized {
+        true => Ask::of(text, derived.iter().all(|row| row.localities == 8), told.join(", ")),
+        false => Ask::unjudged(text, "they were not run in the paper's size"),
+    };
+    // Sums over all kernels say nothing with one left out.
+    let judge = |text, least, same: &dyn Fn(&CountedRow) -> bool| {
+        if found.len() < KERNELS.len() || !sized {
+            return Ask::unjudged(text, format!("{} of {} kernels in the paper's size", found.len(), KERNELS.len()));
+        }
+        let differs = found.iter().filter(|row| !same(row));
+        let others: Vec<String> = differs
+            .map(|row| format!("{} {} ({})", row.kernel, row.reason[0].letter(), row.reason[1].letter()))
+            .collect();
+        let told = if others.is_empty() { "none".to_owned() } else { others.join(", ") };
+        let right = found.len() - others.len();
+        Ask::of(text, right >= least, format!("{right} of {}; otherwise: {told}", found.len()))
+    };
+    let [reasons, ways] = LEAST;
+    vec![
+        of_atax,
+        judge("the reason by the counts is the published one for at least 13 of 22 kernels", reasons, &|row| {
+            row.reason[0] == row.reason[1]
+        }),
+        judge("the way by the counts is that of the published reason for at least 18 of 22 kernels", ways, &|row| {
+            row.reason[0].route() == row.reason[1].route()
+        }),
     ]
 }
 
