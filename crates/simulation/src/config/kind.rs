@@ -42,6 +42,7 @@ impl Kind {
             let of_scheme = top_keys(name_or_path, text).iter().any(|key| says(key));
             return Ok(if of_scheme { Kind::Scheme } else { Self::of_machine(name_or_path) });
         }
+        // A name: machines and schemes have different ones.
         let machines: Vec<&str> = presets::names().collect();
         let schemes: Vec<&str> = entries.iter().map(|entry| entry.name()).collect();
         if machines.contains(&name_or_path) {

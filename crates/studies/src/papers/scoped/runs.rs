@@ -17,8 +17,8 @@ const PAPER_CTAS: [u32; 5] = [4, 13, 27, 53, 64];
 const SMALL_CTAS: [u32; 3] = [2, 4, 8];
 /// Write latencies of Fig. 6, in ns.
 pub(crate) const WRITE_NS: [u32; 3] = [250, 500, 1000];
-/// Entries of an L1's NVW-FIFO and of the L2's in Fig. 7. The paper names the last and those of Table 2, 16 and
-/// 64; the other two are ours.
+/// Entries of an L1's NVW-FIFO and of the L2's in Fig. 7. The paper names the last and those of Table 2, 16
+/// and 64; the other two are ours.
 pub(crate) const FIFOS: [[u32; 2]; 4] = [[4, 16], [16, 64], [64, 256], [256, 1024]];
 
 /// Entries of the L1s' S-FIFOs in Fig. 7. The paper sweeps the NVW-FIFOs alone and names no more than Table
