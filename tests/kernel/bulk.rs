@@ -98,13 +98,15 @@ fn bits_of(value: f64, fraction: i32) -> u64 {
 #[test]
 fn reductions_combine_each_element_as_the_isa_says() {
     type Model = Box<dyn Fn(u64, u64) -> u64>;
+    /// Operation and type, bytes of an element, what is in memory and in shared memory, what it comes to.
+    type Case = (&'static str, usize, [u64; 4], [u64; 4], Model);
     let (f32s, f64s) = (|v: f32| u64::from(v.to_bits()), |v: f64| v.to_bits());
     let words32 = ([1, 5, 0xffff_fffe, 9], [7, 3, 4, 0x8000_0000u64]);
     let words64 = ([1, 5, u64::MAX - 1, 1 << 63], [7, 3, 4, 2]);
     let signed = |bits: u64| bits as u32 as i32;
     let narrow = |f: fn(u32, u32) -> u32| -> Model { Box::new(move |a, b| f(a as u32, b as u32).into()) };
     let wide = |f: fn(u64, u64) -> u64| -> Model { Box::new(f) };
-    let mut cases: Vec<(&str, usize, [u64; 4], [u64; 4], Model)> = vec![
+    let mut cases: Vec<Case> = vec![
         ("add.u32", 4, words32.0, words32.1, narrow(u32::wrapping_add)),
         ("add.s32", 4, words32.0, words32.1, narrow(u32::wrapping_add)),
         ("add.u64", 8, words64.0, words64.1, wide(u64::wrapping_add)),

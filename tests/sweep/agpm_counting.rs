@@ -120,7 +120,7 @@ fn simulated(name: &str, sizes: &[(&str, u64)]) -> Counts {
     let mut recipe = Experiment::of(kernel.workload).scheme("agpm").profile("ci").reference(false);
     recipe = recipe.instrument(run.instrument.or(agpm::PAPER.instrument)).changes(run.set.iter().map(String::as_str));
     for (size, value) in sizes {
-        recipe = recipe.param(*size, value);
+        recipe = recipe.param(size, value);
     }
     let outcome: Outcome = recipe.run().unwrap_or_else(|faults| panic!("{faults}"));
     let selection = outcome.selection().unwrap();
