@@ -208,7 +208,8 @@ impl Value {
             }
             DeValue::String(text) => Value::Text(text.to_string()),
             DeValue::Integer(number) => Value::Text(number.as_str().replace('_', "")),
-            other => Value::Text(other.as_bool().expect("no float, no date").to_string()),
+            DeValue::Float(number) => Value::Text(number.as_str().to_owned()),
+            other => Value::Text(other.as_bool().expect("no date").to_string()),
         }
     }
 
