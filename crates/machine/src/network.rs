@@ -17,7 +17,8 @@ use durawarp_engine::{Ctx, Time};
 pub(super) fn reply_bytes(reply: &Reply) -> u32 {
     match (&reply.payload, reply.kind) {
         (_, RequestKind::Read) => reply.sectors.count_ones() * SECTOR_BYTES,
-        (Payload::Atomics(atomics), _) => u32::from(atomics.count) * atomics.elem.bytes(),
+        // A requester that wants no values back hears only that it was performed.
+        (Payload::Atomics(atomics), _) if atomics.returns => u32::from(atomics.count) * atomics.elem.bytes(),
         _ => 0,
     }
 }

@@ -28,10 +28,11 @@ pub fn assert_conserved(name: &str, spec: &MachineSpec, a: &Assembly) {
     let sm = |counter: &str| sum(a.sms().map(|s| s.counters()), counter);
     let l2 = |counter: &str| sum(a.slices().map(|s| *s.counters()), counter);
     let mc = |counter: &str| sum(a.controllers().map(|s| *s.counters()), counter);
-    // Loads that neither hit nor joined a fill, and those past the L1, are the slices' reads; likewise stores.
+    // Loads that neither hit nor joined a fill, those past the L1, and lines of bulk copies are the slices' reads; likewise stores.
     let host = a.command_processor().counters();
     let misses = sm("l1_loads") - sm("l1_hits") - sm("l1_merges") + sm("l1_bypasses");
-    assert_eq!(misses + host.host_reads, l2("reads"), "{name}: reads");
+    let bulk = sum(a.sms().map(|s| s.bulk_counters()), "bulk_reads");
+    assert_eq!(misses + bulk + host.host_reads, l2("reads"), "{name}: reads");
     let writes = l2("writes") + l2("atomics") + l2("write_throughs");
     assert_eq!(sm("l1_stores") + host.host_writes, writes, "{name}: writes and atomics");
     assert_eq!(sm("atomic_lanes"), l2("atomic_lanes"), "{name}: atomics lane by lane");

@@ -254,6 +254,7 @@ impl CopyEngine {
             payload: Payload::Line(memory.port.line_pool.take()),
         };
         memory.port.network.push(request, cx);
+        m.record.bulk.bulk_reads += 1;
         true
     }
 

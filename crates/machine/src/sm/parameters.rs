@@ -212,6 +212,8 @@ counters! {
         bulk_prefetches,
         /// Bytes of all these (bytes)
         bulk_bytes,
+        /// Reads of the L2 by bulk loads and prefetches, a line or a part of it each (reads)
+        bulk_reads,
     }
 }
 
