@@ -30,7 +30,7 @@ fn spec(overrides: &str) -> MachineSpec {
     machine("agpm-table4", &format!("sm.count=1 l1.global_loads=true {overrides}"))
 }
 
-/// A load of so many bytes that a barrier counts.
+/// A bulk load of this many bytes, which a barrier counts.
 fn load(bytes: u32, barrier: u32) -> String {
     format!(
         "mbarrier.arrive.expect_tx.shared.b64 _, [%r50+{barrier}], {bytes};\n\

@@ -104,9 +104,21 @@ pub fn phase_misuse(op: AtomOp, old: u64, a: u64, b: u64) -> Option<PhaseMisuse>
 /// # Errors
 /// No barrier is initialised there, or it counts no further; it is left as it is.
 pub fn complete_bytes(shared: &mut [u8], barrier: u64, bytes: u32) -> Result<(), PhaseMisuse> {
+    step_barrier(AtomOp::PhaseComplete, shared, barrier, bytes.into())
+}
+
+/// A lane arrives at a barrier in shared memory, which is there and aligned.
+///
+/// # Errors
+/// No barrier is initialised there, or no arrival is pending; it is left as it is.
+pub fn arrive_once(shared: &mut [u8], barrier: u64) -> Result<(), PhaseMisuse> {
+    step_barrier(AtomOp::PhaseArrive, shared, barrier, 1)
+}
+
+fn step_barrier(op: AtomOp, shared: &mut [u8], barrier: u64, a: u64) -> Result<(), PhaseMisuse> {
     let word = &mut shared[barrier as usize..barrier as usize + 8];
     let old = u64::from_le_bytes((&*word).try_into().expect("eight bytes"));
-    word.copy_from_slice(&phase::step(AtomOp::PhaseComplete, old, bytes.into(), 0)?.to_le_bytes());
+    word.copy_from_slice(&phase::step(op, old, a, 0)?.to_le_bytes());
     Ok(())
 }
 

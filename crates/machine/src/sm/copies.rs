@@ -19,9 +19,9 @@ use std::collections::{BinaryHeap, VecDeque};
 use crate::coalescer::lanes_of;
 use durawarp_checkpoint::value;
 use durawarp_kernel::fault::FaultKind;
-use durawarp_kernel::ir::{AtomOp, CopyStep, Elem, Mem, MemKind};
+use durawarp_kernel::ir::{CopyStep, Mem, MemKind};
 use durawarp_kernel::launch::Launch;
-use durawarp_kernel::semantics::atomic::{PhaseMisuse, apply_atomic, phase_misuse};
+use durawarp_kernel::semantics::atomic::{PhaseMisuse, arrive_once};
 use durawarp_kernel::warp::CopyTargets;
 
 use super::cta::CtaSlot;
@@ -196,19 +196,12 @@ pub(super) fn write_copy(warp: usize, slot: &WarpSlot, cta: &mut CtaSlot, copy: 
     }
 }
 
-/// A lane arrives at each of these barriers in shared memory; what is wrong with the first where it cannot.
-pub(super) fn arrive(shared: &mut [u8], at: &[u64]) -> Option<PhaseMisuse> {
-    for &at in at {
-        let word = &mut shared[at as usize..at as usize + 8];
-        let old = u64::from_le_bytes(word.try_into().expect("eight bytes"));
-        let misuse = phase_misuse(AtomOp::PhaseArrive, old, 1, 0);
-        if misuse.is_some() {
-            return misuse;
-        }
-        let new = apply_atomic(AtomOp::PhaseArrive, Elem::U64, old, 1, 0);
-        word.copy_from_slice(&new.to_le_bytes());
-    }
-    None
+/// A lane arrives at each of these barriers in shared memory.
+///
+/// # Errors
+/// What is wrong with the first where it cannot.
+pub(super) fn arrive(shared: &mut [u8], at: &[u64]) -> Result<(), PhaseMisuse> {
+    at.iter().try_for_each(|&at| arrive_once(shared, at))
 }
 
 /// Finds that every lane of a copy writes inside of shared memory and reads inside of an allocation.

@@ -403,7 +403,7 @@ impl Lsu {
         self.bulk_requests = 0;
     }
 
-    /// It has left in entries of so many requests.
+    /// The line has left. Returns how many requests its entries make.
     pub(super) fn end_bulk(&mut self) -> u32 {
         self.bulk = 0;
         self.bulk_requests

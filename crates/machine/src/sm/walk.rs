@@ -430,7 +430,7 @@ impl Sm {
         if let Some((warp, copy)) = landed {
             let arrivals = self.core.copies.groups[warp].land(copy);
             let cta = usize::from(self.core.slots[warp].cta);
-            if let Some(misuse) = arrive(&mut self.core.ctas[cta].shared, &arrivals) {
+            if let Err(misuse) = arrive(&mut self.core.ctas[cta].shared, &arrivals) {
                 let slot = &self.core.slots[warp];
                 let kind = FaultKind::Asynchronous(misuse.to_string());
                 self.fail(slot.fault(slot.warp.live().trailing_zeros().min(31), kind, launch), cx);

@@ -351,7 +351,7 @@ impl Bank {
 }
 
 impl Bank {
-    /// An SM that has a buffer and fetches a line learns what is known of it.
+    /// Tells an SM that fetches a line, and has a buffer, which addresses of the line were logged.
     fn teach(&self, access: &Access, outbox: &mut Outbox) {
         let spec = &self.l2.spec;
         let sampled = spec.l1_buffers == L1Buffers::Each || u32::from(access.from) == spec.sampled_sm;

@@ -10,7 +10,7 @@
 //!
 //! Source: the arithmetic of AGPM's Table II (`benches/results/papers.md`, "How Table II was counted"); the
 //! reservation buffer of its section IV-B keeps what was counted of lines that left the caches. Invariant: an
-//! address that is known stays known. Not modelled: what holds so many records.
+//! address that is known stays known. Not modelled: the memory that the records take in hardware.
 
 use hashbrown::HashMap;
 

@@ -35,6 +35,7 @@ mod tests;
 mod timing;
 
 pub use self::file::{LoadedDevice, load, names};
+pub(super) use self::listing::says_device;
 pub use self::listing::{BuiltinDevice, builtin, check_file, is_device_file, table};
 pub use self::of_machine::{Devices, tables};
 pub(super) use self::of_machine::{devices, leave_to_device};

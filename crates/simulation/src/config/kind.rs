@@ -5,7 +5,7 @@
 //! what is wrong.
 
 use super::compute::Compute;
-use super::device::is_device_file;
+use super::device::says_device;
 use super::presets;
 use durawarp_base::diagnostic::{Diagnostic, Diagnostics};
 use durawarp_base::document::{is_path, top_keys};
@@ -32,7 +32,7 @@ impl Kind {
         if is_path(name_or_path) {
             let cannot = |error| Diagnostic::nowhere(name_or_path, format!("cannot read the file: {error}"));
             let text = durawarp_base::input::text(std::path::Path::new(name_or_path)).map_err(cannot)?;
-            if is_device_file(name_or_path) {
+            if says_device(name_or_path, text.clone()) {
                 let fault = Diagnostic::nowhere(name_or_path, "the file is of a memory device, which a machine names");
                 return Err(fault
                     .with_help("`durawarp config device FILE` prints it, `config check FILE` checks it")

@@ -161,7 +161,7 @@ impl<'a> Lower<'_, 'a> {
         if !m.take("L2::cache_hint") || i.operands.len() != N + 1 {
             return self.operands(i);
         }
-        Ok(i.operands[..N].try_into().expect("so many operands"))
+        Ok(i.operands[..N].try_into().expect("N operands"))
     }
 
     /// An address in global memory: 64 bits, and the offset.

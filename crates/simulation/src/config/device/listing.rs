@@ -52,9 +52,13 @@ fn names(root: TomlTable<'_>, key: &str) -> Vec<String> {
 
 /// A file says that it is a device's: `kind = "device"`.
 pub fn is_device_file(name_or_path: &str) -> bool {
-    let text = is_path(name_or_path).then(|| durawarp_base::input::text(Path::new(name_or_path)));
-    let Some(Ok(text)) = text else { return false };
-    top_texts(name_or_path, text, ["kind"]) == [Some("device".to_owned())]
+    is_path(name_or_path)
+        && durawarp_base::input::text(Path::new(name_or_path)).is_ok_and(|text| says_device(name_or_path, text))
+}
+
+/// The same of a file's text.
+pub(in super::super) fn says_device(file: &str, text: String) -> bool {
+    top_texts(file, text, ["kind"]) == [Some("device".to_owned())]
 }
 
 /// Checks a device's file in every bin with every density; returns how many there are of each.

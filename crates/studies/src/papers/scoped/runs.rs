@@ -105,7 +105,7 @@ pub fn latency(write_ns: u32, ctas: u32) -> Run {
     run.with(&format!("{write_ns} ns"), [format!("nvm.cell_write_ns={write_ns}").as_str()])
 }
 
-/// With barriers of the workgroup, NVW-FIFOs of so many entries, and S-FIFOs of so many.
+/// With barriers of the workgroup, and these numbers of entries in NVW-FIFOs (L1, L2) and in S-FIFOs.
 pub fn fifo([l1, l2]: [u32; 2], sfifo: u32, ctas: u32) -> Run {
     let set =
         [format!("nvw_fifo.l1_entries={l1}"), format!("nvw_fifo.l2_entries={l2}"), format!("l1.sfifo_entries={sfifo}")];
@@ -113,7 +113,7 @@ pub fn fifo([l1, l2]: [u32; 2], sfifo: u32, ctas: u32) -> Run {
     run.with(&format!("FIFOs {l1}/{l2}, S-FIFO {sfifo}"), set.iter().map(String::as_str))
 }
 
-/// The baseline on the machine of [`fifo`]: S-FIFOs of so many entries below the bar as well.
+/// The baseline on the machine of [`fifo`]: its S-FIFOs have as many entries.
 pub fn baseline_of_fifos(sfifo: u32, ctas: u32) -> Run {
     let set = [format!("l1.sfifo_entries={sfifo}")];
     baseline(ctas).with(&format!("S-FIFO {sfifo}"), set.iter().map(String::as_str))
