@@ -12,6 +12,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::ArgValueCompleter;
 use durawarp::config::presets::DEFAULT_MACHINE;
+use durawarp::crash::Basis;
 use durawarp::kernel::regions::RegionOptions;
 use durawarp::oracle::crash::Plan;
 use durawarp::persist::PersistScope;
@@ -275,6 +276,11 @@ pub(super) struct CrashArgs {
     /// a narrower one
     #[arg(long, value_name = "wi|wg|kr", value_parser = scope)]
     pub(super) claim: Option<PersistScope>,
+    /// Take persist barriers for what this machine makes of them, or for what their definition says, by which
+    /// they order persists and wait for nothing
+    #[arg(long, default_value = "machine", value_name = "machine|definition", value_parser = basis)]
+    #[arg(conflicts_with = "claim")]
+    pub(super) by: Basis,
     /// Resume the program from this many of the states that hardware recovers (light-wsp); 0 for none
     #[arg(long, default_value_t = 24, value_name = "N")]
     pub(super) resume: u64,
@@ -360,6 +366,14 @@ pub(super) enum State {
 fn scope(text: &str) -> Result<PersistScope, String> {
     let found = PersistScope::ALL.into_iter().find(|scope| scope.name() == text);
     found.ok_or_else(|| "expected wi, wg or kr".to_owned())
+}
+
+fn basis(text: &str) -> Result<Basis, String> {
+    match text {
+        "machine" => Ok(Basis::Machine),
+        "definition" => Ok(Basis::Definition),
+        _ => Err("expected machine or definition".to_owned()),
+    }
 }
 
 /// Threads of a prediction: no host is asked for them.

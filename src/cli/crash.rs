@@ -35,6 +35,7 @@ pub(super) fn crash(args: &CrashArgs) -> Result<Exit, Stop> {
         },
         double: args.double,
         claim: args.claim,
+        by: args.by,
         allowed: (!args.actual_only).then(|| if experiment.gpu().is_some() { Budget::default() } else { CPU_BUDGET }),
         only_allowed: match args.only {
             Some(State::Allowed(instant, choice)) => Some((instant, choice)),

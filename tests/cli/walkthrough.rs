@@ -14,9 +14,14 @@ use crate::docs::{PAGES, Page, page, placeholder};
 use crate::imports::TITAN_X;
 
 /// Commands that end with another exit code than 0: how they begin, the code, and why.
-const ENDS: [(&str, i32, &str); 9] = [
+const ENDS: [(&str, i32, &str); 10] = [
     ("crash atax --scheme store+clwb --flag-barrier paper", 3, "the paper's program lacks a barrier"),
     ("crash histogram --scheme light-wsp --set light_wsp.id_draw=paper", 3, "the published draw of numbers"),
+    (
+        "crash litmus/message_cta_barrier --machine scoped-table2 --scheme nvw-fifo --by",
+        3,
+        "its barrier orders one CTA by definition",
+    ),
     ("crash litmus/cpu/migrated_line", 3, "`snoop = feb` reads an old value, as published"),
     ("crash litmus/cpu/seen_flag", 3, "the paper's boundaries leave loads that acquire out"),
     ("config diff", 1, "they differ"),

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use durawarp::crash::{CrashReport, CrashRequest, JudgedLevel};
+use durawarp::crash::{Basis, CrashReport, CrashRequest, JudgedLevel};
 use durawarp::persist::Scheme;
 use durawarp::run::Experiment;
 use durawarp::schemes::catalogue;
@@ -107,6 +107,33 @@ fn a_persist_barrier_of_too_narrow_a_scope_is_found_whatever_the_lanes_of_a_warp
         let judged: u64 = right.conditions[0].held.iter().sum();
         assert!(right.conditions.iter().all(|condition| condition.violated == [0; 3]), "{machine}");
         assert!(right.holds() && judged > 5_000, "{machine}: {judged} images");
+    }
+}
+
+/// The definition allows what no machine here leaves, and no more than that.
+#[test]
+fn a_program_that_relies_on_what_barriers_wait_for_is_found_by_their_definition() {
+    let judged = |program: &str, scheme: &str, by| {
+        let recipe = Experiment::of(&format!("litmus/{program}")).machine("scoped-table2").scheme(scheme);
+        recipe.crash(&CrashRequest { by, ..CrashRequest::default() }).unwrap_or_else(|faults| panic!("{faults}"))
+    };
+    for scheme in ["nvw-fifo", "epoch-tag", "sbrp"] {
+        let machine = judged("message_cta_barrier", scheme, Basis::Machine);
+        assert!(machine.holds() && machine.conditions[0].violated == [0; 3], "{scheme}: {:?}", machine.conditions);
+        let definition = judged("message_cta_barrier", scheme, Basis::Definition);
+        assert_eq!(definition.conditions[0].violated, [0, 0, 1], "{scheme}");
+        assert!(!definition.holds() && definition.level(JudgedLevel::Allowed).is_none(), "{scheme}");
+        // A barrier between two stores of one CTA orders these by definition.
+        let within = judged("scoped_release", scheme, Basis::Definition);
+        let condition = &within.conditions[1];
+        assert!(condition.violated == [0; 3] && condition.held[2] > 2, "{scheme}: {condition:?}");
+    }
+    // A program without barriers, and a scheme that knows no scopes.
+    for (program, scheme) in [("word_atomic", "nvw-fifo"), ("scoped_release", "base")] {
+        let recipe = Experiment::of(&format!("litmus/{program}")).scheme(scheme);
+        let told = recipe.crash(&CrashRequest { by: Basis::Definition, ..CrashRequest::default() });
+        let told = told.map(|report| report.changes).unwrap_err().to_string();
+        assert!(told.contains("has no persist barrier"), "{told}");
     }
 }
 

@@ -55,7 +55,7 @@ pub use promise::Promise;
 use regions::FormedKernels;
 pub use regions_of_cores::journal_of_cores;
 pub use report::{Channels, CrashReport, JudgedLevel, Judgement, Levels};
-pub use request::{CrashRequest, Phase, Watching};
+pub use request::{Basis, CrashRequest, Phase, Watching};
 
 /// Runs once and judges what power failures leave.
 ///

@@ -223,7 +223,7 @@ impl Crashed for RecoveringCores<'_> {
         let double = request.double.then_some(Cuts::TO_A_GOOD_END);
         let rules = Rules { recovery: Some(&at_boot as Recovery<'_>), double, keep: request.keep, ..Rules::default() };
         let regions = Regions::default();
-        let by = StateRules { rules, cuts_allowed: false, regions, overtaking: false, promises: true };
+        let by = StateRules { rules, cuts_allowed: false, regions, overtaking: None, intervals: true, promises: true };
         let ordered = self.ordered(ran.journal);
         let levels = judge_states(ran, &states, &allowed_states(ran, ordered.as_ref()), &by)?;
         // What no image shows: acknowledgements that came too early, values that go back, order that is
@@ -285,8 +285,11 @@ fn refuse(program: &CpuProgram, nodes: &NodesSpec, request: &CrashRequest) -> Re
         let what = format!("one state is asked for, of {} servers that each have states", nodes.servers);
         fault(what, "without --only; or --set nodes.servers=1: servers have nothing in common");
     }
-    if request.claim.is_some() || request.only_overtaking.is_some() {
-        fault("persist barriers and overtaking warps are of kernels".into(), "without --claim, and no state `c`");
+    if request.is_about_barriers() || request.only_overtaking.is_some() {
+        fault(
+            "persist barriers and overtaking warps are of kernels".into(),
+            "without --claim and --by, and no state `C`",
+        );
     }
     faults.into_result(())
 }

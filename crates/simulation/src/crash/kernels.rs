@@ -14,11 +14,11 @@ use durawarp_oracle::allowed::{Allowed, Budget};
 use durawarp_oracle::cuts::Cuts;
 use durawarp_oracle::history::{judge_claim, judge_history};
 use durawarp_oracle::judge::{Check, Recovery, Rules};
-use durawarp_oracle::order::Model;
+use durawarp_oracle::order::{Model, RunOrder};
 use durawarp_oracle::undo::{Expected, UndoRule};
 use durawarp_persist::promises::Fences;
 use durawarp_persist::vocab::NonTemporalOrder;
-use durawarp_persist::{FactKind, PmImage, Promises, Scheme};
+use durawarp_persist::{Fact, FactKind, PmImage, Promises, Scheme};
 use durawarp_workload::{Resolved, Role, Space};
 
 use super::conditions::Bound;
@@ -26,7 +26,7 @@ use super::driver::Crashed;
 use super::promise::Promise;
 use super::ran::JournaledRun;
 use super::report::{CrashReport, Levels};
-use super::request::CrashRequest;
+use super::request::{Basis, CrashRequest};
 use super::states::{AllowedStates, StateRules, judge_states};
 use super::subject::{Site, Subject};
 
@@ -84,6 +84,12 @@ impl<'a> Kernels<'a> {
         Ok(Kernels { experiment, undo, promised, bound: bound(experiment) })
     }
 
+    /// What is known of durable bytes where a persist barrier is what its equations say: what survives, and
+    /// nothing that a scheme promises beyond.
+    fn definition(&self) -> Model {
+        Model { promises: Promises::NONE, ..self.site().model }
+    }
+
     /// What the history is judged by, and what states are.
     fn promises(&self, barriers: bool, request: &CrashRequest) -> [Vec<Promise>; 2] {
         let Promises { strict, cta_end, kernel_end, non_temporal, .. } = self.promised;
@@ -107,6 +113,7 @@ impl<'a> Kernels<'a> {
             undo.then_some(Promise::Transactions),
             kernels.then_some(Promise::RecoveryEnds),
             ((undo || kernels) && request.double).then_some(Promise::RecoveryAgain),
+            (request.by == Basis::Definition).then_some(Promise::Definition),
         ];
         [history.into_iter().flatten().collect(), states.into_iter().flatten().collect()]
     }
@@ -162,7 +169,21 @@ impl Crashed for Kernels<'_> {
         let allowed = AllowedStates::ByFences(Allowed::new(ran.order, ran.initial, regions.clone(), budget));
         // Without a promise every state is allowed, and level B finds nothing in millions of them.
         let promises = unjudged.is_none();
-        let by = StateRules { rules, cuts_allowed: true, regions, overtaking: true, promises };
+        let definition = request.by == Basis::Definition;
+        if definition && !barriers {
+            let name = scheme.name();
+            let what = format!("the program has no persist barrier, or scheme {name} makes nothing of them");
+            return Err(Diagnostic::nowhere("--by", what).with_help("a scheme of scoped barriers, as nvw-fifo").into());
+        }
+        // What a barrier or a fence let pass is no evidence then.
+        let passes = |fact: &Fact| {
+            use FactKind::{FenceOrdered, FencePassed, FenceSettled, PersistPassed};
+            matches!(fact.kind, PersistPassed(_) | FencePassed | FenceOrdered | FenceSettled)
+        };
+        let defined = definition.then(|| ran.journal.parted(passes));
+        let defined = defined.as_ref().map(|[_, others]| RunOrder::new(others, ran.initial, self.definition()));
+        let overtaking = Some(defined.as_ref().unwrap_or(ran.order));
+        let by = StateRules { rules, cuts_allowed: true, regions, intervals: !definition, overtaking, promises };
         let levels = judge_states(ran, &states, &allowed, &by)?;
         let [of_history, of_states] = self.promises(barriers, request);
         Ok(CrashReport {

@@ -69,6 +69,9 @@ promises! {
     ActualRecoveryAgain => "recovery of level A, cut off after a durable step, ends well when it starts again (P8)",
     ReplayAgain => "a replay cut off anywhere can begin anew (P8)",
     Fences => "what a fence let pass is durable (P9)",
+    Definition =>
+        "level C is judged by the equations of persist barriers alone, whatever barriers and fences of this machine \
+         wait for; level B has no such states (--by definition)",
     NoRecovery =>
         "the program has no recovery: it is not resumed, and whether it could go on with that memory is not judged",
     NothingToCut => "nothing recovers, so that nothing is cut off (--double)",

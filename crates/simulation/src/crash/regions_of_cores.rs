@@ -66,8 +66,8 @@ impl<'a> FormedCores<'a> {
         request: &CrashRequest,
     ) -> Result<Self, Diagnostics> {
         let (spec, program) = (&experiment.machine.spec, &experiment.program);
-        if spec.nodes.clients > 0 || spec.nodes.servers > 1 || request.claim.is_some() {
-            let message = "clients, several servers and claims are not judged under a scheme of regions";
+        if spec.nodes.clients > 0 || spec.nodes.servers > 1 || request.is_about_barriers() {
+            let message = "clients, several servers and persist barriers (--claim, --by) are not judged under a scheme of regions";
             return Err(Diagnostic::nowhere(&program.name, message).into());
         }
         regions::refuse(request)?;

@@ -30,6 +30,8 @@ pub struct CrashRequest {
     pub only_overtaking: Option<u64>,
     /// Persist barriers count as barriers of this scope when their order is judged.
     pub claim: Option<PersistScope>,
+    /// What persist barriers are taken for where states that a run did not leave are judged.
+    pub by: Basis,
     /// Seed of everything drawn.
     pub seed: u64,
     /// Failures kept a judgement.
@@ -50,13 +52,28 @@ impl Default for CrashRequest {
             only_allowed: None,
             only_overtaking: None,
             claim: None,
+            by: Basis::Machine,
             seed: 0,
             keep: 8,
         }
     }
 }
 
+/// What a persist barrier is taken for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Basis {
+    /// What this machine makes of it: whatever it waits for is durable behind it.
+    Machine,
+    /// What equations 1 to 3 of its paper say, which order persists and wait for nothing.
+    Definition,
+}
+
 impl CrashRequest {
+    /// It asks about persist barriers, which only kernels have.
+    pub(super) fn is_about_barriers(&self) -> bool {
+        self.claim.is_some() || self.by == Basis::Definition
+    }
+
     /// Just one state is judged, whatever its level.
     pub(super) fn is_of_one_state(&self) -> bool {
         matches!(self.plan, Plan::Only(_)) || self.only_allowed.is_some() || self.only_overtaking.is_some()

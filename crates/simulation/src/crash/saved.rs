@@ -63,7 +63,7 @@ impl<'a> SavedCores<'a> {
     /// A machine with clients or several servers; states of levels that do not apply.
     pub(super) fn new(experiment: &'a CpuExperiment, request: &CrashRequest) -> Result<Self, Diagnostics> {
         let (nodes, program) = (&experiment.machine.spec.nodes, &experiment.program);
-        if nodes.clients > 0 || nodes.servers > 1 || request.claim.is_some() || request.only_allowed.is_some() {
+        if nodes.clients > 0 || nodes.servers > 1 || request.is_about_barriers() || request.only_allowed.is_some() {
             let message = "clients, several servers, claims, and states of levels B and C are not judged under a scheme that saves registers";
             return Err(Diagnostic::nowhere(&program.name, message).with_help("`--only A:POINT`").into());
         }

@@ -71,8 +71,10 @@ pub(super) struct StateRules<'a> {
     pub(super) cuts_allowed: bool,
     /// What parts of memory are for.
     pub(super) regions: Regions,
-    /// Warps may run ahead of each other.
-    pub(super) overtaking: bool,
+    /// Level B is judged: an order of lines one by one says all that the promises do.
+    pub(super) intervals: bool,
+    /// The order in which warps may run ahead of each other, if they may.
+    pub(super) overtaking: Option<&'a RunOrder<'a>>,
     /// Levels B and C have something to judge.
     pub(super) promises: bool,
 }
@@ -90,7 +92,7 @@ pub(super) fn judge_states(
     let CrashRequest { plan, seed, only_allowed, only_overtaking, .. } = *ran.request;
     let rules = &by.rules;
     let fault = |what: String| Diagnostic::nowhere("--only", what);
-    let overtaking = || Overtaking::new(ran.order, ran.initial);
+    let overtaking = || by.overtaking.map(|order| Overtaking::new(order, ran.initial));
     if let Some((instant, choice)) = only_allowed {
         let (last, count) = allowed.count(ran.journal.facts().len(), instant as usize);
         let Some(count) = count else {
@@ -103,7 +105,8 @@ pub(super) fn judge_states(
     }
     if let Some(store) = only_overtaking {
         let nothing = || fault(format!("fact {store} is not a store of a warp"));
-        let verdict = judge_store(&overtaking(), rules, store as usize).ok_or_else(nothing)?;
+        let judged = overtaking().and_then(|states| judge_store(&states, rules, store as usize));
+        let verdict = judged.ok_or_else(nothing)?;
         return Ok(vec![(JudgedLevel::Overtaking, verdict)]);
     }
     let watching = ran.watching;
@@ -112,11 +115,13 @@ pub(super) fn judge_states(
     let mut levels = vec![(JudgedLevel::Actual, actual.map_err(|beyond| fault(beyond.to_string()))?)];
     // With one actual state named, the levels of the whole run are left out as well.
     if ran.request.allowed.is_some() && by.promises && !ran.request.is_of_one_state() {
-        let once = Rules { double: rules.double.filter(|_| by.cuts_allowed), ..*rules };
-        let verdict = watching.during(Phase::Allowed, |watch| allowed.judge(&once, watch));
-        levels.push((JudgedLevel::Allowed, verdict));
-        if by.overtaking {
-            let judge = |watch: &Watch<'_>| judge_overtaking(&overtaking(), rules, ran.request.overtaking, seed, watch);
+        if by.intervals {
+            let once = Rules { double: rules.double.filter(|_| by.cuts_allowed), ..*rules };
+            let verdict = watching.during(Phase::Allowed, |watch| allowed.judge(&once, watch));
+            levels.push((JudgedLevel::Allowed, verdict));
+        }
+        if let Some(states) = overtaking() {
+            let judge = |watch: &Watch<'_>| judge_overtaking(&states, rules, ran.request.overtaking, seed, watch);
             levels.push((JudgedLevel::Overtaking, watching.during(Phase::Overtaking, judge)));
         }
     }

@@ -53,7 +53,7 @@ impl SurvivingCores {
     pub(super) fn new(experiment: &CpuExperiment, request: &CrashRequest) -> Result<Self, Diagnostics> {
         let CpuExperiment { program, machine, .. } = experiment;
         let nodes = &machine.spec.nodes;
-        let others = request.claim.is_some() || request.only_allowed.is_some() || request.only_overtaking.is_some();
+        let others = request.is_about_barriers() || request.only_allowed.is_some() || request.only_overtaking.is_some();
         if nodes.clients > 0 || nodes.servers > 1 || others {
             let message = "clients, several servers, claims, and states of levels B and C are not judged where caches survive and the program has no recovery";
             return Err(Diagnostic::nowhere(&program.name, message).with_help("`--only A:POINT`").into());
