@@ -769,6 +769,8 @@ pub enum HalfFormat {
     Bf16,
 }
 
+value!(choice HalfFormat { F16, Bf16 });
+
 /// The types of half precision: one value in a 16-bit register, or two in a 32-bit one, the first in the
 /// lower half.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

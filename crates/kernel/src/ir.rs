@@ -17,9 +17,13 @@
 
 use std::sync::Arc;
 
-use super::alu::{AluOp, HalfType, MatrixOp};
+use super::alu::{AluOp, HalfFormat, HalfType, MatrixOp};
 use durawarp_base::diagnostic::Diagnostic;
 use durawarp_checkpoint::value;
+
+mod asynchronous;
+
+pub use asynchronous::{Bulk, BulkKind, BulkStep, CopyStep, PhaseOp};
 
 /// Lanes of one register group; a 64-wide warp is two groups.
 pub const LANES: usize = 32;
@@ -120,8 +124,10 @@ pub enum Op {
     Pm(PmOp),
     /// Reads something only the machine knows into `dst[0]`.
     Machine(MachineRead),
-    /// A step of asynchronous copies ([`MemKind::Copy`], [`Op::Bulk`]).
+    /// A step of asynchronous copies ([`MemKind::Copy`]).
     Copies(CopyStep),
+    /// A step of bulk copies in groups ([`Op::Bulk`]).
+    BulkGroups(BulkStep),
     /// A bulk copy of each lane, past registers and L1. `src[0]` is the address in global memory (64-bit), to
     /// which `imm` is added, `src[1]` that in shared memory, `src[2]` the number of bytes, `src[3]` the
     /// address of its barrier (32-bit each; [`NONE`] where absent).
@@ -135,61 +141,15 @@ impl Op {
     /// Only machines with tensor cores have it: products and loads of matrices, asynchronous copies and their
     /// barriers.
     pub fn is_of_tensor_cores(&self) -> bool {
-        let of_memory = |mem: &Mem| matches!(mem.kind, MemKind::Matrix(_) | MemKind::Copy) || mem.atom.is_of_phases();
-        let of_groups =
-            |step: &CopyStep| !matches!(step, CopyStep::CommitBulk | CopyStep::WaitBulk(_) | CopyStep::WaitRead(_));
         match self {
-            Op::Matrix(_) => true,
-            Op::Copies(step) => of_groups(step),
-            Op::Mem(mem) => of_memory(mem),
+            Op::Matrix(_) | Op::Copies(_) => true,
+            Op::Mem(mem) => {
+                matches!(mem.kind, MemKind::Matrix(_) | MemKind::Copy) || matches!(mem.atom, AtomOp::Phase(_))
+            }
             _ => false,
         }
     }
 }
-
-/// What a warp does with the groups of its asynchronous copies.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CopyStep {
-    /// The copies since the last commit are a group (`cp.async.commit_group`).
-    Commit,
-    /// Waits for all groups but the last ones, of this number (`cp.async.wait_group`).
-    Wait(u32),
-    /// Waits for all copies (`cp.async.wait_all`).
-    WaitAll,
-    /// The bulk copies from shared memory since the last such commit are a group.
-    CommitBulk,
-    /// Waits for all of these groups but the last ones (`cp.async.bulk.wait_group`).
-    WaitBulk(u32),
-    /// Waits until these have read shared memory (`cp.async.bulk.wait_group.read`).
-    WaitRead(u32),
-}
-
-/// A bulk copy.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Bulk {
-    pub kind: BulkKind,
-    /// What a reduction does with each element in global memory.
-    pub atom: AtomOp,
-    /// Type of these.
-    pub elem: Elem,
-}
-
-value!(record Bulk { kind, atom, elem });
-
-/// Where a bulk copy goes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum BulkKind {
-    /// Global memory to shared memory, which completes bytes at its `mbarrier`.
-    Load,
-    /// Shared memory to global memory, in a group.
-    Store,
-    /// Each element of shared memory is combined with one of global memory, in a group.
-    Reduce,
-    /// Global memory to the L2.
-    Prefetch,
-}
-
-value!(choice BulkKind { Load, Store, Reduce, Prefetch });
 
 /// Slots of the fragments of a matrix instruction that [`Inst`] has no room for; [`NONE`] where absent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -451,52 +411,16 @@ pub enum AtomOp {
     Exch,
     /// old == a ? b : old
     Cas,
-    /// min(old, a) of one `f16`, and of one `bf16`
-    MinF16,
-    MinBf16,
-    /// max(old, a) of one `f16`, and of one `bf16`
-    MaxF16,
-    MaxBf16,
-    /// The word of an `mbarrier` whose phases expect a arrivals.
-    PhaseBegin,
-    /// No barrier is there any more.
-    PhaseEnd,
-    /// That word after a arrivals. Bit 0 of b: they must not end the phase; bit 1: later phases expect as
-    /// many fewer.
-    PhaseArrive,
-    /// The same, when all asynchronous copies that the warp has issued before have arrived.
-    PhaseArriveBehindCopies,
-    /// That word with a more arrivals pending.
-    PhaseAwait,
-    /// That word with a more bytes awaited (`expect_tx`).
-    PhaseExpect,
-    /// That word with a fewer bytes awaited (`complete_tx`).
-    PhaseComplete,
-    /// That word with a more bytes awaited, after one arrival; b as of an arrival.
-    PhaseArriveExpecting,
-}
-
-impl AtomOp {
-    /// It is an operation on the word of an `mbarrier`.
-    pub fn is_of_phases(self) -> bool {
-        matches!(
-            self,
-            AtomOp::PhaseBegin
-                | AtomOp::PhaseEnd
-                | AtomOp::PhaseArrive
-                | AtomOp::PhaseArriveBehindCopies
-                | AtomOp::PhaseAwait
-                | AtomOp::PhaseExpect
-                | AtomOp::PhaseComplete
-                | AtomOp::PhaseArriveExpecting
-        )
-    }
+    /// min(old, a) of one half
+    MinHalf(HalfFormat),
+    /// max(old, a) of one half
+    MaxHalf(HalfFormat),
+    /// A step of the word of an `mbarrier`.
+    Phase(PhaseOp),
 }
 
 value!(choice AtomOp {
-    None, Add, AddHalf(kind), Inc, Dec, Min, Max, And, Or, Xor, Exch, Cas, MinF16, MinBf16, MaxF16, MaxBf16,
-    PhaseBegin, PhaseEnd, PhaseArrive, PhaseArriveBehindCopies, PhaseAwait, PhaseExpect, PhaseComplete,
-    PhaseArriveExpecting,
+    None, Add, AddHalf(kind), Inc, Dec, Min, Max, And, Or, Xor, Exch, Cas, MinHalf(format), MaxHalf(format), Phase(op),
 });
 
 /// A CTA barrier operation (`bar.sync`, `bar.arrive`, `bar.red`).

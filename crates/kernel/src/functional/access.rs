@@ -4,10 +4,10 @@
 //! stretch of memory in place. Otherwise each lane's bytes are copied apart.
 
 use super::super::fault::{FaultKind, ProgramFault};
-use super::super::ir::{AtomOp, Inst, Mem, MemKind, Op, PmOp, Space};
+use super::super::ir::{AtomOp, Inst, Mem, MemKind, Op, PhaseOp, PmOp, Space};
 use super::super::launch::Launch;
 use super::super::memory::{FlatMemory, Medium, SHARED_WINDOW, resolve_generic};
-use super::super::semantics::atomic::{apply_atomic, phase_misuse};
+use super::super::semantics::atomic::try_atomic;
 use super::super::warp::{Warp, lanes_of};
 use super::interface::{AccessKind, Event, Observer, WarpAccess, Writer};
 
@@ -259,11 +259,10 @@ fn in_space(
                 let mut old = [0; 8];
                 old[..bytes].copy_from_slice(found);
                 let old = u64::from_le_bytes(old);
-                if let Some(misuse) = phase_misuse(mem.atom, old, a, b) {
+                let new = try_atomic(mem.atom, mem.elem, old, a, b).map_err(|misuse| {
                     let kind = FaultKind::Asynchronous(misuse.to_string());
-                    return Err(ProgramFault::new(kind, launch, warp, site.pc, lane as u32));
-                }
-                let new = apply_atomic(mem.atom, mem.elem, old, a, b);
+                    ProgramFault::new(kind, launch, warp, site.pc, lane as u32)
+                })?;
                 found.copy_from_slice(&new.to_le_bytes()[..bytes]);
                 if mem.kind == MemKind::Atomic {
                     warp.write_atomic(inst, lane as u32, old);
@@ -306,7 +305,7 @@ fn watch(
             (AccessKind::Write, changes)
         }
         // A barrier begins whatever was there.
-        MemKind::Reduction if mem.atom == AtomOp::PhaseBegin => (AccessKind::Write, lanes),
+        MemKind::Reduction if mem.atom == AtomOp::Phase(PhaseOp::Begin) => (AccessKind::Write, lanes),
         MemKind::Atomic | MemKind::Reduction => (AccessKind::Atomic, lanes),
     };
     // Borrowed last, since `read` takes all memories.

@@ -232,11 +232,13 @@ impl Alone<'_, '_> {
             Op::Fence(_) | Op::Nop => self.warp.advance(),
             Op::Pm(op) if op.gathers().is_none() => self.warp.advance(),
             // Nothing, where no lane takes part.
-            Op::Exit | Op::Barrier(_) | Op::Trap(_) | Op::Pm(_) | Op::Copies(_) | Op::Bulk(_) if lanes == 0 => {
+            Op::Exit | Op::Barrier(_) | Op::Trap(_) | Op::Pm(_) | Op::Copies(_) | Op::BulkGroups(_) | Op::Bulk(_)
+                if lanes == 0 =>
+            {
                 self.warp.advance();
             }
             Op::Exit | Op::Barrier(_) | Op::Trap(_) | Op::Pm(_) | Op::Matrix(_) | Op::Machine(_) => return false,
-            Op::Copies(_) | Op::Bulk(_) => return false,
+            Op::Copies(_) | Op::BulkGroups(_) | Op::Bulk(_) => return false,
         }
         !self.warp.is_done()
     }

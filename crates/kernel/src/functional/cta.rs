@@ -255,7 +255,7 @@ impl Cta {
                     self.warps[w].advance();
                 }
                 // Copies happen at once here: nothing is left to wait for.
-                Op::Nop | Op::Copies(_) => warp.advance(),
+                Op::Nop | Op::Copies(_) | Op::BulkGroups(_) => warp.advance(),
                 Op::Pm(op) => {
                     if lanes == 0 {
                         warp.advance();

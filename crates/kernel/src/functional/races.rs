@@ -32,7 +32,7 @@ use std::rc::Rc;
 use hashbrown::HashMap;
 use smallvec::SmallVec;
 
-use super::super::ir::{CacheOp, MemKind, Op, PmOp, Scope, Space};
+use super::super::ir::{AtomOp, CacheOp, MemKind, Op, PmOp, Scope, Space};
 use super::super::launch::Launch;
 use super::super::undetermined::place;
 use super::super::warp::lanes_of;
@@ -310,7 +310,7 @@ impl<'a> RaceWatch<'a> {
         // What the access is to the memory model.
         let known = &mut of_cta[access.warp as usize];
         let is_atomic = access.kind == AccessKind::Atomic;
-        let of_phases = mem.atom.is_of_phases();
+        let of_phases = matches!(mem.atom, AtomOp::Phase(_));
         let strong = is_atomic || mem.cache == CacheOp::Volatile;
         let releases = of_phases || self.launch.kernel.releases.binary_search(&access.pc).is_ok();
         // An atomic without a result has nothing that a later access could depend on.

@@ -4,8 +4,7 @@
 //! Not modelled: real GPUs flush denormals in `atom.global.add.f32` but not in shared memory; here neither
 //! does.
 
-use super::super::alu::HalfFormat;
-use super::super::ir::{AtomOp, Elem};
+use super::super::ir::{AtomOp, Elem, PhaseOp};
 use super::canonical::{canon32, canon64};
 use super::{half, phase};
 
@@ -69,18 +68,9 @@ pub fn apply_atomic(op: AtomOp, elem: Elem, old: u64, a: u64, b: u64) -> u64 {
         AtomOp::Or => old | a,
         AtomOp::Xor => old ^ a,
         AtomOp::Exch => a,
-        AtomOp::MinF16 => u64::from(half::extreme_one(HalfFormat::F16, old as u16, a as u16, false)),
-        AtomOp::MinBf16 => u64::from(half::extreme_one(HalfFormat::Bf16, old as u16, a as u16, false)),
-        AtomOp::MaxF16 => u64::from(half::extreme_one(HalfFormat::F16, old as u16, a as u16, true)),
-        AtomOp::MaxBf16 => u64::from(half::extreme_one(HalfFormat::Bf16, old as u16, a as u16, true)),
-        AtomOp::PhaseBegin
-        | AtomOp::PhaseEnd
-        | AtomOp::PhaseArrive
-        | AtomOp::PhaseArriveBehindCopies
-        | AtomOp::PhaseAwait
-        | AtomOp::PhaseExpect
-        | AtomOp::PhaseComplete
-        | AtomOp::PhaseArriveExpecting => phase::step(op, old, a, b).unwrap_or(old),
+        AtomOp::MinHalf(format) => u64::from(half::extreme_one(format, old as u16, a as u16, false)),
+        AtomOp::MaxHalf(format) => u64::from(half::extreme_one(format, old as u16, a as u16, true)),
+        AtomOp::Phase(op) => phase::step(op, old, a, b).unwrap_or(old),
         AtomOp::Cas => {
             if old == a {
                 b
@@ -92,11 +82,13 @@ pub fn apply_atomic(op: AtomOp, elem: Elem, old: u64, a: u64, b: u64) -> u64 {
     new & keep
 }
 
-/// What an atomic on an `mbarrier` does wrong, of which the ISA leaves undefined what follows. It changes
-/// nothing then.
+/// The same of memory that may hold barriers.
+///
+/// # Errors
+/// What follows of the step of an `mbarrier` is undefined; memory keeps its old value then.
 #[inline]
-pub fn phase_misuse(op: AtomOp, old: u64, a: u64, b: u64) -> Option<PhaseMisuse> {
-    if op.is_of_phases() { phase::step(op, old, a, b).err() } else { None }
+pub fn try_atomic(op: AtomOp, elem: Elem, old: u64, a: u64, b: u64) -> Result<u64, PhaseMisuse> {
+    if let AtomOp::Phase(op) = op { phase::step(op, old, a, b) } else { Ok(apply_atomic(op, elem, old, a, b)) }
 }
 
 /// Completes bytes at a barrier in shared memory, which is there and aligned.
@@ -104,7 +96,7 @@ pub fn phase_misuse(op: AtomOp, old: u64, a: u64, b: u64) -> Option<PhaseMisuse>
 /// # Errors
 /// No barrier is initialised there, or it counts no further; it is left as it is.
 pub fn complete_bytes(shared: &mut [u8], barrier: u64, bytes: u32) -> Result<(), PhaseMisuse> {
-    step_barrier(AtomOp::PhaseComplete, shared, barrier, bytes.into())
+    step_barrier(PhaseOp::Complete, shared, barrier, bytes.into())
 }
 
 /// A lane arrives at a barrier in shared memory, which is there and aligned.
@@ -112,10 +104,10 @@ pub fn complete_bytes(shared: &mut [u8], barrier: u64, bytes: u32) -> Result<(),
 /// # Errors
 /// No barrier is initialised there, or no arrival is pending; it is left as it is.
 pub fn arrive_once(shared: &mut [u8], barrier: u64) -> Result<(), PhaseMisuse> {
-    step_barrier(AtomOp::PhaseArrive, shared, barrier, 1)
+    step_barrier(PhaseOp::Arrive, shared, barrier, 1)
 }
 
-fn step_barrier(op: AtomOp, shared: &mut [u8], barrier: u64, a: u64) -> Result<(), PhaseMisuse> {
+fn step_barrier(op: PhaseOp, shared: &mut [u8], barrier: u64, a: u64) -> Result<(), PhaseMisuse> {
     let word = &mut shared[barrier as usize..barrier as usize + 8];
     let old = u64::from_le_bytes((&*word).try_into().expect("eight bytes"));
     word.copy_from_slice(&phase::step(op, old, a, 0)?.to_le_bytes());

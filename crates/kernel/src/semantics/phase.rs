@@ -14,7 +14,7 @@
 
 use std::fmt;
 
-use super::super::ir::AtomOp;
+use super::super::ir::PhaseOp;
 
 /// Bits of a count of arrivals.
 const COUNT: u32 = 20;
@@ -101,6 +101,12 @@ impl Fields {
         if self.tx.unsigned_abs() > MASK { Err(PhaseMisuse::Transactions(self.tx)) } else { Ok(self) }
     }
 
+    /// More arrivals are pending in this phase.
+    fn with_more_pending(self, count: u64) -> Result<Fields, PhaseMisuse> {
+        let pending = self.pending.saturating_add(count);
+        if pending > MASK { Err(PhaseMisuse::Expected(pending)) } else { Ok(Fields { pending, ..self }) }
+    }
+
     fn arrived(mut self, count: u64, how: u64) -> Result<Fields, PhaseMisuse> {
         if !(1..=self.pending).contains(&count) {
             return Err(PhaseMisuse::Arrivals { count, pending: self.pending });
@@ -125,25 +131,20 @@ impl Fields {
     }
 }
 
-/// The word that an operation leaves; `a` and `b` are its operands ([`AtomOp`]).
-#[allow(clippy::wildcard_enum_match_arm, reason = "other atomics are no operations on barriers")]
-pub(crate) fn step(op: AtomOp, word: u64, a: u64, b: u64) -> Result<u64, PhaseMisuse> {
-    if op == AtomOp::PhaseBegin {
-        let fields = Fields { expected: a & MASK, pending: a & MASK, tx: 0, phase: 0 };
-        return if (1..=MASK).contains(&a) { Ok(fields.word()) } else { Err(PhaseMisuse::Expected(a)) };
-    }
-    let Some(fields) = Fields::of(word) else { return Err(PhaseMisuse::Absent) };
+/// The word that an operation leaves; `a` and `b` are its operands.
+pub(crate) fn step(op: PhaseOp, word: u64, a: u64, b: u64) -> Result<u64, PhaseMisuse> {
+    let there = || Fields::of(word).ok_or(PhaseMisuse::Absent);
     // No count of bytes in a register is near the range of 64 bits.
     let bytes = i64::try_from(a).unwrap_or(i64::MAX);
     let after = match op {
-        AtomOp::PhaseEnd => return Ok(0),
-        AtomOp::PhaseArrive | AtomOp::PhaseArriveBehindCopies => fields.arrived(a, b)?,
-        AtomOp::PhaseAwait if fields.pending + a <= MASK => Fields { pending: fields.pending + a, ..fields },
-        AtomOp::PhaseAwait => return Err(PhaseMisuse::Expected(fields.pending + a)),
-        AtomOp::PhaseExpect => fields.awaiting(bytes)?,
-        AtomOp::PhaseComplete => fields.awaiting(-bytes)?.settled(),
-        AtomOp::PhaseArriveExpecting => fields.awaiting(bytes)?.arrived(1, b)?,
-        _ => fields,
+        PhaseOp::Begin if (1..=MASK).contains(&a) => Fields { expected: a, pending: a, tx: 0, phase: 0 },
+        PhaseOp::Begin => return Err(PhaseMisuse::Expected(a)),
+        PhaseOp::End => return there().map(|_| 0),
+        PhaseOp::Arrive | PhaseOp::ArriveBehindCopies => there()?.arrived(a, b)?,
+        PhaseOp::Await => there()?.with_more_pending(a)?,
+        PhaseOp::Expect => there()?.awaiting(bytes)?,
+        PhaseOp::Complete => there()?.awaiting(-bytes)?.settled(),
+        PhaseOp::ArriveExpecting => there()?.awaiting(bytes)?.arrived(1, b)?,
     };
     Ok(after.word())
 }
@@ -168,11 +169,11 @@ mod tests {
     use super::*;
 
     fn begun(count: u64) -> u64 {
-        step(AtomOp::PhaseBegin, 0, count, 0).unwrap()
+        step(PhaseOp::Begin, 0, count, 0).unwrap()
     }
 
     fn arrived(word: u64, count: u64) -> u64 {
-        step(AtomOp::PhaseArrive, word, count, 0).unwrap()
+        step(PhaseOp::Arrive, word, count, 0).unwrap()
     }
 
     #[test]
@@ -188,31 +189,31 @@ mod tests {
 
     #[test]
     fn an_arrival_that_is_awaited_in_addition_changes_nothing_in_the_end() {
-        let word = step(AtomOp::PhaseAwait, begun(1), 32, 0).unwrap();
+        let word = step(PhaseOp::Await, begun(1), 32, 0).unwrap();
         assert!(!is_over(arrived(word, 32), word) && is_over(arrived(word, 33), word));
     }
 
     #[test]
     fn a_phase_waits_for_its_bytes_whether_they_come_before_they_are_expected_or_after() {
-        let both = |first: (AtomOp, u64), second: (AtomOp, u64)| {
+        let both = |first: (PhaseOp, u64), second: (PhaseOp, u64)| {
             let word = begun(1);
             let between = step(first.0, word, first.1, 0).unwrap();
             assert!(!is_over(between, word), "{first:?}");
             is_over(step(second.0, between, second.1, 0).unwrap(), word)
         };
-        let (expect, complete) = ((AtomOp::PhaseArriveExpecting, 128), (AtomOp::PhaseComplete, 128));
+        let (expect, complete) = ((PhaseOp::ArriveExpecting, 128), (PhaseOp::Complete, 128));
         assert!(both(expect, complete) && both(complete, expect));
-        assert!(!both((AtomOp::PhaseArriveExpecting, 128), (AtomOp::PhaseComplete, 112)), "16 bytes are missing");
+        assert!(!both((PhaseOp::ArriveExpecting, 128), (PhaseOp::Complete, 112)), "16 bytes are missing");
         // All arrivals, and bytes that were expected without one.
-        let word = step(AtomOp::PhaseExpect, begun(1), MASK, 0).unwrap();
+        let word = step(PhaseOp::Expect, begun(1), MASK, 0).unwrap();
         let arrived = arrived(word, 1);
-        assert!(!is_over(arrived, word) && is_over(step(AtomOp::PhaseComplete, arrived, MASK, 0).unwrap(), word));
+        assert!(!is_over(arrived, word) && is_over(step(PhaseOp::Complete, arrived, MASK, 0).unwrap(), word));
     }
 
     #[test]
     fn what_drops_out_is_expected_in_this_phase_alone() {
         let word = begun(2);
-        let dropped = step(AtomOp::PhaseArrive, word, 1, DROP).unwrap();
+        let dropped = step(PhaseOp::Arrive, word, 1, DROP).unwrap();
         let second = arrived(dropped, 1);
         assert!(!is_over(dropped, word) && is_over(second, word) && pending(second) == 1);
         assert!(is_over(arrived(second, 1), second));
@@ -228,15 +229,15 @@ mod tests {
     #[test]
     fn what_the_isa_leaves_undefined_is_told() {
         let misuse = |op, word, a, b| step(op, word, a, b).unwrap_err();
-        assert_eq!(misuse(AtomOp::PhaseBegin, 0, 0, 0), PhaseMisuse::Expected(0));
-        assert_eq!(misuse(AtomOp::PhaseBegin, 0, MASK + 1, 0), PhaseMisuse::Expected(MASK + 1));
-        assert_eq!(misuse(AtomOp::PhaseArrive, 0, 1, 0), PhaseMisuse::Absent);
-        assert_eq!(misuse(AtomOp::PhaseEnd, 0, 0, 0), PhaseMisuse::Absent);
+        assert_eq!(misuse(PhaseOp::Begin, 0, 0, 0), PhaseMisuse::Expected(0));
+        assert_eq!(misuse(PhaseOp::Begin, 0, MASK + 1, 0), PhaseMisuse::Expected(MASK + 1));
+        assert_eq!(misuse(PhaseOp::Arrive, 0, 1, 0), PhaseMisuse::Absent);
+        assert_eq!(misuse(PhaseOp::End, 0, 0, 0), PhaseMisuse::Absent);
         let two = PhaseMisuse::Arrivals { count: 2, pending: 1 };
-        assert_eq!(misuse(AtomOp::PhaseArrive, begun(1), 2, 0), two);
-        assert_eq!(misuse(AtomOp::PhaseArrive, begun(1), 1, NO_COMPLETE), PhaseMisuse::Completes);
-        assert_eq!(misuse(AtomOp::PhaseComplete, begun(1), MASK + 1, 0), PhaseMisuse::Transactions(-(1 << COUNT)));
-        assert_eq!(misuse(AtomOp::PhaseExpect, begun(1), u64::MAX, 0), PhaseMisuse::Transactions(i64::MAX));
-        assert_eq!(misuse(AtomOp::PhaseAwait, begun(MASK), 1, 0), PhaseMisuse::Expected(MASK + 1));
+        assert_eq!(misuse(PhaseOp::Arrive, begun(1), 2, 0), two);
+        assert_eq!(misuse(PhaseOp::Arrive, begun(1), 1, NO_COMPLETE), PhaseMisuse::Completes);
+        assert_eq!(misuse(PhaseOp::Complete, begun(1), MASK + 1, 0), PhaseMisuse::Transactions(-(1 << COUNT)));
+        assert_eq!(misuse(PhaseOp::Expect, begun(1), u64::MAX, 0), PhaseMisuse::Transactions(i64::MAX));
+        assert_eq!(misuse(PhaseOp::Await, begun(MASK), 1, 0), PhaseMisuse::Expected(MASK + 1));
     }
 }

@@ -22,7 +22,7 @@ use crate::msg::{Line, Msg, Payload, Request, RequestKind, sectors_touched};
 use durawarp_checkpoint::state;
 use durawarp_engine::Ctx;
 use durawarp_kernel::fault::{FaultKind, ProgramFault};
-use durawarp_kernel::ir::{Bulk, BulkKind, CopyStep, Inst, MemKind};
+use durawarp_kernel::ir::{Bulk, BulkKind, BulkStep, Inst, MemKind};
 use durawarp_kernel::launch::Launch;
 use durawarp_kernel::memory::Medium;
 use durawarp_kernel::semantics::atomic::complete_bytes;
@@ -144,17 +144,16 @@ impl CopyEngine {
     }
 
     /// A warp commits a group, or begins to wait: for what, if it must.
-    pub(super) fn step_groups(&mut self, warp: usize, step: CopyStep) -> Option<Wait> {
+    pub(super) fn step_groups(&mut self, warp: usize, step: BulkStep) -> Option<Wait> {
         let [reads, whole] = &mut self.groups[warp];
         match step {
-            CopyStep::CommitBulk => {
+            BulkStep::Commit => {
                 reads.commit();
                 whole.commit();
                 None
             }
-            CopyStep::WaitRead(kept) => (!reads.are_complete(kept)).then_some(Wait::BulkReads(kept)),
-            CopyStep::WaitBulk(kept) => (!whole.are_complete(kept)).then_some(Wait::Bulk(kept)),
-            CopyStep::Commit | CopyStep::Wait(_) | CopyStep::WaitAll => unreachable!("steps of other copies"),
+            BulkStep::WaitRead(kept) => (!reads.are_complete(kept)).then_some(Wait::BulkReads(kept)),
+            BulkStep::Wait(kept) => (!whole.are_complete(kept)).then_some(Wait::Bulk(kept)),
         }
     }
 
@@ -336,12 +335,12 @@ mod tests {
     fn groups_tell_reads_of_shared_memory_from_whole_copies() {
         let mut engine = CopyEngine::new(1);
         let tickets = engine.groups[0].each_mut().map(CopyGroups::begin);
-        assert_eq!(engine.step_groups(0, CopyStep::CommitBulk), None);
-        assert_eq!(engine.step_groups(0, CopyStep::WaitRead(0)), Some(Wait::BulkReads(0)));
+        assert_eq!(engine.step_groups(0, BulkStep::Commit), None);
+        assert_eq!(engine.step_groups(0, BulkStep::WaitRead(0)), Some(Wait::BulkReads(0)));
         engine.groups[0][0].land(tickets[0]);
-        assert_eq!(engine.step_groups(0, CopyStep::WaitRead(0)), None);
-        assert_eq!(engine.step_groups(0, CopyStep::WaitBulk(1)), None);
-        assert_eq!(engine.step_groups(0, CopyStep::WaitBulk(0)), Some(Wait::Bulk(0)));
+        assert_eq!(engine.step_groups(0, BulkStep::WaitRead(0)), None);
+        assert_eq!(engine.step_groups(0, BulkStep::Wait(1)), None);
+        assert_eq!(engine.step_groups(0, BulkStep::Wait(0)), Some(Wait::Bulk(0)));
         assert!(!engine.lets_go(0, Wait::Bulk(0)));
         engine.groups[0][1].land(tickets[1]);
         assert!(engine.lets_go(0, Wait::Bulk(0)));

@@ -101,9 +101,6 @@ impl CopyGroups {
                 self.commit();
                 0
             }
-            CopyStep::CommitBulk | CopyStep::WaitBulk(_) | CopyStep::WaitRead(_) => {
-                unreachable!("a step of bulk copies")
-            }
         };
         (!self.are_complete(kept)).then_some(kept)
     }

@@ -12,9 +12,9 @@ use crate::coalescer::{Form, coalesce, coalesce_form, lanes_of};
 use crate::msg::{Atomics, Payload};
 use crate::shared_memory::passes;
 use durawarp_kernel::fault::FaultKind;
-use durawarp_kernel::ir::{AtomOp, CacheOp, Inst, Mem, MemKind, Op, Space};
+use durawarp_kernel::ir::{AtomOp, CacheOp, Inst, Mem, MemKind, Op, PhaseOp, Space};
 use durawarp_kernel::memory::resolve_generic;
-use durawarp_kernel::semantics::atomic::{apply_atomic, phase_misuse};
+use durawarp_kernel::semantics::atomic::try_atomic;
 use durawarp_kernel::warp::Warp;
 use durawarp_persist::handler::SmEvent;
 
@@ -244,7 +244,7 @@ impl Share<'_> {
         let cta = &mut core.ctas[usize::from(slot.cta)];
         // An arrival behind copies happens when the last of these is there; its pass through the banks is
         // now.
-        let later = mem.atom == AtomOp::PhaseArriveBehindCopies
+        let later = mem.atom == AtomOp::Phase(PhaseOp::ArriveBehindCopies)
             && core.copies.groups[warp].arrive_later(lanes_of(lanes).map(|lane| address[lane]));
         // Shared memory carries knowledge of fences between the warps of a CTA: a warp that writes gives its
         // own, a warp that reads takes what is there.
@@ -277,11 +277,10 @@ impl Share<'_> {
                     word[..size].copy_from_slice(&memory[at..at + size]);
                     let old = u64::from_le_bytes(word);
                     let (a, b) = slot.warp.atomic_operands(inst, launch, lane as u32);
-                    if let Some(misuse) = phase_misuse(mem.atom, old, a, b) {
+                    let new = try_atomic(mem.atom, mem.elem, old, a, b).map_err(|misuse| {
                         let kind = FaultKind::Asynchronous(misuse.to_string());
-                        return Err(Box::new(slot.fault(lane as u32, kind, launch)));
-                    }
-                    let new = apply_atomic(mem.atom, mem.elem, old, a, b);
+                        Box::new(slot.fault(lane as u32, kind, launch))
+                    })?;
                     memory[at..at + size].copy_from_slice(&new.to_le_bytes()[..size]);
                     if mem.kind == MemKind::Atomic {
                         slot.warp.write_atomic(inst, lane as u32, old);

@@ -25,7 +25,7 @@ use crate::msg::{CommandProcessorMsg, GridOrder, GridReport, Msg, Payload, Reply
 use crate::scheduler::Unit;
 use durawarp_engine::Ctx;
 use durawarp_kernel::fault::{FaultKind, ProgramFault};
-use durawarp_kernel::ir::{Class, CopyStep, Inst, MachineRead, MemKind, Op, Scope, Space};
+use durawarp_kernel::ir::{Class, Inst, MachineRead, MemKind, Op, Scope, Space};
 use durawarp_kernel::launch::Launch;
 use durawarp_persist::handler::{Marker, SmEvent};
 use durawarp_persist::journal::FactKind;
@@ -247,7 +247,7 @@ impl Sm {
                     }
                 }
             }
-            Op::Copies(step @ (CopyStep::CommitBulk | CopyStep::WaitBulk(_) | CopyStep::WaitRead(_))) => {
+            Op::BulkGroups(step) => {
                 slot.warp.advance();
                 if lanes != 0
                     && let Some(wait) = self.engine.step_groups(warp, step)

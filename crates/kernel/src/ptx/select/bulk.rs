@@ -8,8 +8,8 @@
 //! Not supported: copies between CTAs (`.shared::cluster` from `.shared::cta`, `.multicast::cluster`),
 //! tensors, `.cp_mask`, `.ignore_oob`.
 
-use super::super::super::alu::{AluOp, Cvt, HalfType, IntOp, Num};
-use super::super::super::ir::{AtomOp, Bulk, BulkKind, Class, CopyStep, Elem, Op, Space};
+use super::super::super::alu::{AluOp, Cvt, HalfFormat, HalfType, IntOp, Num};
+use super::super::super::ir::{AtomOp, Bulk, BulkKind, BulkStep, Class, Elem, Op, Space};
 use super::super::ast::{Instruction, Operand};
 use super::super::draft::Arg;
 use super::super::lower::{Lower, Lowered};
@@ -57,14 +57,14 @@ impl<'a> Lower<'_, 'a> {
         // Groups and prefetches name no two sides.
         if m.take("commit_group") {
             let [] = self.operands(i)?;
-            self.emit(Op::Copies(CopyStep::CommitBulk), Class::Control, &[], &[], 0);
+            self.emit(Op::BulkGroups(BulkStep::Commit), Class::Control, &[], &[], 0);
             return Ok(());
         }
         if m.take("wait_group") {
             let [number] = self.operands(i)?;
             let kept = self.number(number)?;
-            let step = if m.take("read") { CopyStep::WaitRead(kept) } else { CopyStep::WaitBulk(kept) };
-            self.emit(Op::Copies(step), Class::Control, &[], &[], 0);
+            let step = if m.take("read") { BulkStep::WaitRead(kept) } else { BulkStep::Wait(kept) };
+            self.emit(Op::BulkGroups(step), Class::Control, &[], &[], 0);
             return Ok(());
         }
         if m.take("prefetch") {
@@ -125,10 +125,10 @@ impl<'a> Lower<'_, 'a> {
                 return Err(self.fault(i.opcode.at.clone(), format!("an addition of type {ty} needs `.noftz`")));
             }
             (AtomOp::Add, Some(half @ (HalfType::F16 | HalfType::Bf16))) => Some(AtomOp::AddHalf(half)),
-            (AtomOp::Min, Some(HalfType::F16)) => Some(AtomOp::MinF16),
-            (AtomOp::Max, Some(HalfType::F16)) => Some(AtomOp::MaxF16),
-            (AtomOp::Min, Some(HalfType::Bf16)) => Some(AtomOp::MinBf16),
-            (AtomOp::Max, Some(HalfType::Bf16)) => Some(AtomOp::MaxBf16),
+            (AtomOp::Min, Some(HalfType::F16)) => Some(AtomOp::MinHalf(HalfFormat::F16)),
+            (AtomOp::Max, Some(HalfType::F16)) => Some(AtomOp::MaxHalf(HalfFormat::F16)),
+            (AtomOp::Min, Some(HalfType::Bf16)) => Some(AtomOp::MinHalf(HalfFormat::Bf16)),
+            (AtomOp::Max, Some(HalfType::Bf16)) => Some(AtomOp::MaxHalf(HalfFormat::Bf16)),
             _ => None,
         };
         if let Some(atom) = half {

@@ -8,7 +8,7 @@
 //! to an address of another (`mapa` is refused).
 
 use super::super::super::alu::{AluOp, Cvt, Num};
-use super::super::super::ir::{AddressIn, AtomOp, CacheOp, Class, Elem, Mem, MemKind, Op, Space};
+use super::super::super::ir::{AddressIn, AtomOp, CacheOp, Class, Elem, Mem, MemKind, Op, PhaseOp, Space};
 use super::super::super::semantics::phase::{DROP, NO_COMPLETE};
 use super::super::ast::{Instruction, Operand, OperandKind};
 use super::super::draft::{Arg, plain_access};
@@ -27,7 +27,7 @@ enum PhaseStep {
     /// An arrival; it drops out of later phases when `true`.
     Arrive(bool),
     /// More bytes are awaited, or fewer.
-    Bytes(AtomOp),
+    Bytes(PhaseOp),
     Pending,
     Test,
 }
@@ -39,8 +39,8 @@ impl<'a> Lower<'_, 'a> {
             ("inval", PhaseStep::End),
             ("arrive", PhaseStep::Arrive(false)),
             ("arrive_drop", PhaseStep::Arrive(true)),
-            ("expect_tx", PhaseStep::Bytes(AtomOp::PhaseExpect)),
-            ("complete_tx", PhaseStep::Bytes(AtomOp::PhaseComplete)),
+            ("expect_tx", PhaseStep::Bytes(PhaseOp::Expect)),
+            ("complete_tx", PhaseStep::Bytes(PhaseOp::Complete)),
             ("pending_count", PhaseStep::Pending),
             ("test_wait", PhaseStep::Test),
             ("try_wait", PhaseStep::Test),
@@ -63,9 +63,9 @@ impl<'a> Lower<'_, 'a> {
         match (step, i.operands.as_slice()) {
             (PhaseStep::Begin, [object, count]) => {
                 let count = self.wide_count(count)?;
-                self.phase_atomic(AtomOp::PhaseBegin, Arg::None, object, [count, Arg::None])
+                self.phase_atomic(PhaseOp::Begin, Arg::None, object, [count, Arg::None])
             }
-            (PhaseStep::End, [object]) => self.phase_atomic(AtomOp::PhaseEnd, Arg::None, object, [Arg::None; 2]),
+            (PhaseStep::End, [object]) => self.phase_atomic(PhaseOp::End, Arg::None, object, [Arg::None; 2]),
             (PhaseStep::Bytes(op), [object, bytes]) => {
                 let bytes = self.wide_count(bytes)?;
                 self.phase_atomic(op, Arg::None, object, [bytes, Arg::None])
@@ -86,7 +86,7 @@ impl<'a> Lower<'_, 'a> {
                 let flag = |set: bool, flag: u64| if set { flag } else { 0 };
                 let how = flag(no_complete, NO_COMPLETE) | flag(drops, DROP);
                 let how = self.body.literal(Bank::R64, how);
-                let op = if expects { AtomOp::PhaseArriveExpecting } else { AtomOp::PhaseArrive };
+                let op = if expects { PhaseOp::ArriveExpecting } else { PhaseOp::Arrive };
                 self.phase_atomic(op, state, object, [count, how])
             }
             // A time to wait may follow, which nothing depends on here.
@@ -121,9 +121,9 @@ impl<'a> Lower<'_, 'a> {
         let [object] = self.operands(i)?;
         let one = self.body.literal(Bank::R64, 1);
         if !counted {
-            self.phase_atomic(AtomOp::PhaseAwait, Arg::None, object, [one, Arg::None])?;
+            self.phase_atomic(PhaseOp::Await, Arg::None, object, [one, Arg::None])?;
         }
-        self.phase_atomic(AtomOp::PhaseArriveBehindCopies, Arg::None, object, [one, Arg::None])
+        self.phase_atomic(PhaseOp::ArriveBehindCopies, Arg::None, object, [one, Arg::None])
     }
 
     fn pending_count(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
@@ -142,11 +142,11 @@ impl<'a> Lower<'_, 'a> {
     }
 
     /// An atomic with two operands.
-    fn phase_atomic(&mut self, atom: AtomOp, d: Arg, object: &'a Operand<'a>, of: [Arg; 2]) -> Lowered {
+    fn phase_atomic(&mut self, op: PhaseOp, d: Arg, object: &'a Operand<'a>, of: [Arg; 2]) -> Lowered {
         let address = self.address(object, Space::Shared)?;
         let kind = if d == Arg::None { MemKind::Reduction } else { MemKind::Atomic };
         let mem = Mem {
-            atom,
+            atom: AtomOp::Phase(op),
             wide: true,
             address: AddressIn::slot(address.wide),
             cache: CacheOp::Volatile,

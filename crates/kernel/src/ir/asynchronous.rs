@@ -1,0 +1,82 @@
+//! Asynchronous copies, bulk copies, and the barriers at which they arrive (PTX ISA 9.7.9.25, 9.7.13.15), as
+//! instructions name them.
+//!
+//! Not here: what a step makes of a barrier's word (`semantics::phase`), and when a copy arrives, which is
+//! the machine's.
+
+use durawarp_checkpoint::value;
+
+use super::{AtomOp, Elem};
+
+/// What a warp does with the groups of its asynchronous copies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CopyStep {
+    /// The copies since the last commit are a group (`cp.async.commit_group`).
+    Commit,
+    /// Waits for all groups but the last ones, of this number (`cp.async.wait_group`).
+    Wait(u32),
+    /// Waits for all copies (`cp.async.wait_all`).
+    WaitAll,
+}
+
+/// What a warp does with the groups of its bulk copies from shared memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BulkStep {
+    /// The copies since the last commit are a group (`cp.async.bulk.commit_group`).
+    Commit,
+    /// Waits for all groups but the last ones, of this number (`cp.async.bulk.wait_group`).
+    Wait(u32),
+    /// Waits until these have read shared memory (`cp.async.bulk.wait_group.read`).
+    WaitRead(u32),
+}
+
+/// A bulk copy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bulk {
+    pub kind: BulkKind,
+    /// What a reduction does with each element in global memory.
+    pub atom: AtomOp,
+    /// Type of these.
+    pub elem: Elem,
+}
+
+value!(record Bulk { kind, atom, elem });
+
+/// Where a bulk copy goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BulkKind {
+    /// Global memory to shared memory, which completes bytes at its `mbarrier`.
+    Load,
+    /// Shared memory to global memory, in a group.
+    Store,
+    /// Each element of shared memory is combined with one of global memory, in a group.
+    Reduce,
+    /// Global memory to the L2.
+    Prefetch,
+}
+
+value!(choice BulkKind { Load, Store, Reduce, Prefetch });
+
+/// A step of the word of an `mbarrier`; a and b are the operands of the atomic.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PhaseOp {
+    /// A word whose phases expect a arrivals.
+    Begin,
+    /// No barrier is there any more.
+    End,
+    /// The word after a arrivals. Bit 0 of b: they must not end the phase; bit 1: later phases expect as
+    /// many fewer.
+    Arrive,
+    /// The same, when all asynchronous copies that the warp has issued before have arrived.
+    ArriveBehindCopies,
+    /// The word with a more arrivals pending.
+    Await,
+    /// The word with a more bytes awaited (`expect_tx`).
+    Expect,
+    /// The word with a fewer bytes awaited (`complete_tx`).
+    Complete,
+    /// The word with a more bytes awaited, after one arrival; b as of an arrival.
+    ArriveExpecting,
+}
+
+value!(choice PhaseOp { Begin, End, Arrive, ArriveBehindCopies, Await, Expect, Complete, ArriveExpecting });
