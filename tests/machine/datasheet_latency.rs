@@ -215,8 +215,17 @@ fn an_atomic_takes_the_way_to_the_l2_its_lanes_and_the_way_back() {
 
 #[test]
 fn the_cards_answer_after_the_latencies_that_were_measured_on_them() {
-    // Jia et al. (2018) for the V100, Abdelkhalik et al. (2022) for the A100: L1, L2, shared memory, a dependent add.
-    for (name, published) in [("volta-v100", [28, 193, 19, 4]), ("ampere-a100", [33, 200, 23, 4])] {
+    // Jia et al. (2018) for the V100, Abdelkhalik et al. (2022) for the A100; Huerta et al. (2025) for the L1 of the 3070, whose
+    // L2 is its configuration's; Dewing for the 4090 and the H100; an H200: L1, L2, shared memory, a dependent add. Last
+    // memory, with clock edges on the way, where it was measured.
+    for (name, published, of_memory) in [
+        ("volta-v100", [28, 193, 19, 4], None),
+        ("ampere-a100", [33, 200, 23, 4], Some(290)),
+        ("ampere-3070", [32, 205, 24, 4], None),
+        ("ada-4090", [40, 296, 24, 4], Some(636)),
+        ("hopper-h100", [40, 291, 23, 4], Some(700)),
+        ("hopper-h200", [33, 281, 23, 4], Some(690)),
+    ] {
         let spec = machine(name, "");
         let mut bench = Bench::new(spec.clone());
         let a = bench.buffer(4096, Medium::Dram);
@@ -253,9 +262,10 @@ st.global.u64 [%out+32], %d63;",
         let interval = u64::from(spec.interval.logic_cycles);
         let [memory, l1, l2] = [memory, l1, l2].map(|cycles| cycles + 1 - interval);
         assert_eq!([l1, l2, loaded - start - 1 - interval, (all - one) / 17], published, "{name}");
-        if name == "ampere-a100" {
-            // 290 cycles; clock edges on the way.
-            assert!((290..=293).contains(&memory), "{memory}");
+        if let Some(measured) = of_memory {
+            // A chase through the card's memory, whose hops close rows; here one access to rows that are closed.
+            let measured: u64 = measured;
+            assert!(memory.abs_diff(measured) * 100 <= 3 * measured, "{name}: {memory}");
         }
     }
 }

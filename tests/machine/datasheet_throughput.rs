@@ -96,11 +96,10 @@ fn streams_of_reads_on_the_cards_reach_what_was_measured_on_them() {
     assert!((0.76..0.92).contains(&reached("volta-v100", "", 900e9)));
     assert!((0.82..0.92).contains(&reached("volta-v100", "dram.refresh=per_bank", 900e9)));
     assert!((0.84..0.92).contains(&reached("volta-v100", "dram.refresh=none", 900e9)));
-    // SM80_A100 has a queue of 64 for the two pseudo channels of each channel, too few for the time of a row there. With
-    // 64 for each it comes near the card.
-    assert!((0.47..0.6).contains(&reached("ampere-a100", "", 1935e9)));
-    let queue = "controller.read_queue_entries=128 controller.ingress_reads=128";
-    assert!((0.7..0.92).contains(&reached("ampere-a100", queue, 1935e9)));
+    // With 64 credits for the way to a controller, which its delay uses up, and 64 reads in its queue the half is lost.
+    assert!((0.84..0.95).contains(&reached("ampere-a100", "", 1935e9)));
+    let few = "controller.read_queue_entries=64 controller.ingress_reads=64";
+    assert!((0.44..0.6).contains(&reached("ampere-a100", few, 1935e9)));
 }
 
 #[test]

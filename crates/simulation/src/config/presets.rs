@@ -1,11 +1,15 @@
 //! Named machines, embedded so that an installed binary works from any folder.
 
 /// Name and text of every built-in machine with a GPU, in the order they are listed.
-pub const MACHINES: [(&str, &str); 11] = [
+pub const MACHINES: [(&str, &str); 15] = [
     ("agpm-table4", include_str!("machines/agpm-table4.toml")),
     ("titan-x", include_str!("machines/titan-x.toml")),
     ("volta-v100", include_str!("machines/volta-v100.toml")),
     ("ampere-a100", include_str!("machines/ampere-a100.toml")),
+    ("ampere-3070", include_str!("machines/ampere-3070.toml")),
+    ("ada-4090", include_str!("machines/ada-4090.toml")),
+    ("hopper-h100", include_str!("machines/hopper-h100.toml")),
+    ("hopper-h200", include_str!("machines/hopper-h200.toml")),
     ("scoped-table2", include_str!("machines/scoped-table2.toml")),
     ("lightwsp-gpu", include_str!("machines/lightwsp-gpu.toml")),
     ("lightwsp-table1", include_str!("machines/lightwsp-table1.toml")),
