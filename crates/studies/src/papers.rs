@@ -19,6 +19,8 @@
 //!   type them behind `--set`. Runs that figures share are run once. `finding` makes tables, asks and notes
 //!   of the [`Runs`], where it looks an outcome up by the very same `Run`; where a run failed there is none,
 //!   which leaves a gap. `draw` makes a picture of the tables;
+//! * for each ask, in the tests of its asks, numbers of a machine that meets it and of one that misses it
+//!   (`papers/tests/pairs.rs`): what every machine meets is no ask. An ask without them fails a test;
 //! * its published values as a CSV file, each with its place in the paper ([`Published`]);
 //! * what its figures show one by one (`kernels`), and what it does otherwise than our manifests about undo
 //!   logging.
@@ -74,27 +76,4 @@ pub fn find(name: &str) -> Result<&'static Paper, Diagnostic> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_paper_is_found_by_its_name_or_the_nearest_is_told() {
-        for paper in PAPERS {
-            assert_eq!(find(paper.name).unwrap().title, paper.title);
-        }
-        assert!(find("agmp").unwrap_err().to_string().contains("did you mean `agpm`?"));
-    }
-
-    #[test]
-    fn names_of_figures_kernels_and_papers_tell_them_apart() {
-        for paper in PAPERS {
-            for names in [paper.kernels.to_vec(), paper.figures.iter().map(|figure| figure.name).collect()] {
-                let lower = |name: &str| name.to_lowercase();
-                let mut all: Vec<String> = names.iter().map(|name| lower(name)).chain(["all".to_owned()]).collect();
-                all.sort_unstable();
-                all.dedup();
-                assert_eq!(all.len(), names.len() + 1, "{}: {names:?}", paper.name);
-            }
-        }
-    }
-}
+mod tests;

@@ -37,30 +37,4 @@ pub(crate) fn reasons(found: &[Judged]) -> Vec<Ask> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::papers::Verdict;
-
-    /// Every kernel as published, but for the reasons of the first `reasons` and the ways of the first
-    /// `ways`.
-    fn judged(reasons: usize, ways: usize) -> Vec<Judged> {
-        let one = |(at, kernel): (usize, &crate::papers::agpm::kernels::PaperKernel)| Judged {
-            kernel: kernel.name,
-            reason: [if at < reasons { "f" } else { "b" }, "b"],
-            way: [if at < ways { "through" } else { "past" }, "past"],
-        };
-        KERNELS.iter().enumerate().map(one).collect()
-    }
-
-    #[test]
-    fn six_kernels_may_differ_and_a_seventh_is_one_too_many() {
-        let verdicts = |found: &[Judged]| reasons(found).iter().map(|ask| ask.verdict).collect::<Vec<_>>();
-        use Verdict::{Met, NotApplicable, NotMet};
-        assert_eq!(verdicts(&judged(6, 6)), [Met, Met]);
-        assert_eq!(verdicts(&judged(7, 0)), [NotMet, Met]);
-        assert_eq!(verdicts(&judged(0, 7)), [Met, NotMet]);
-        assert_eq!(verdicts(&judged(0, 0)[..21]), [NotApplicable; 2]);
-        assert!(reasons(&judged(1, 0))[0].evidence.starts_with("21 of 22; otherwise, with the"));
-        assert!(reasons(&judged(1, 0))[0].evidence.ends_with(": SAD1 f (b)"));
-    }
-}
+pub(super) mod tests;

@@ -1,6 +1,6 @@
 //! Figures 3 and 7, Table I: normalised execution times, and types of kernels by them.
 
-use crate::papers::agpm::ask::{Times, every_scheme as ask_every, static_paths as ask_static};
+use crate::papers::agpm::ask::{SAME, Times, every_scheme as ask_every, static_paths as ask_static};
 use crate::papers::agpm::kernels;
 use crate::papers::agpm::measured::measured;
 use crate::papers::agpm::published::PUBLISHED;
@@ -108,8 +108,8 @@ fn types(request: &Request, times: &Times) -> FigureTable {
 /// The type of a kernel by how much longer nt-store takes, as a share (section III: "diff > 5 %").
 fn type_of(longer: f64) -> &'static str {
     match longer {
-        longer if longer > 0.05 => "I",
-        longer if longer < -0.05 => "II",
+        longer if longer > SAME => "I",
+        longer if longer < -SAME => "II",
         _ => "III",
     }
 }
@@ -133,16 +133,10 @@ pub(crate) fn every_scheme(request: &Request, runs: &Runs<'_>) -> Finding {
     let times = times(request, runs, &SCHEMES);
     let schemes = there(&times, &SCHEMES);
     let main = table("fig7", request, &times, &schemes, true);
-    let mut notes = vec![
+    let notes = vec![
         "best static: the better of nt-store and store+clwb for each kernel, which no choice once a kernel can beat"
             .to_owned(),
     ];
-    for kernel in ["StreamTriad", "SSSP1"] {
-        let best = schemes.iter().filter(|scheme| **scheme != "base").filter_map(|s| Some((times.of(kernel, s)?, *s)));
-        if let Some((_, best)) = best.min_by(|a, b| a.0.total_cmp(&b.0)) {
-            notes.push(format!("{kernel}: the best here is {best}; the paper sees bucl (not asked for)"));
-        }
-    }
     let tables = vec![main, told("fig7_told", &times), readings(&times)];
     Finding { tables, asks: ask_every(&times), notes, ..Finding::default() }
 }

@@ -40,7 +40,7 @@ pub(crate) fn bytes(request: &Request, runs: &Runs<'_>) -> Finding {
         "mean bytes L1 to L2 (s2m) and L2 to L1 (m2s) over those of base, by reason",
         &columns,
     );
-    let mut strong = None;
+    let [mut strong, mut without] = [None; 2];
     for reason in ["a", "b", "c", "d", "e", "f", "g", "h"] {
         let has = |kernel: &&PaperKernel| PUBLISHED.text("table2", kernel.name, "reason") == Some(reason);
         let found: Vec<(&str, [[f64; 2]; 2])> = kernels::of(request)
@@ -56,13 +56,16 @@ pub(crate) fn bytes(request: &Request, runs: &Runs<'_>) -> Finding {
         let mut row = vec![Cell::from(reason), Cell::Text(names.join(" "))];
         row.extend([t[0], nt[0], t[1], nt[1]].map(|value| Cell::Number(value, 3)));
         table.push(row);
-        // The ask about this reason is about all of its kernels: with one left out, there is no verdict.
-        if reason == "b" && found.len() == KERNELS.iter().filter(has).count() {
-            strong = Some([t, nt]);
+        // An ask about a reason is about all of its kernels: with one left out, there is no verdict.
+        let whole = (found.len() == KERNELS.iter().filter(has).count()).then_some([t, nt]);
+        match reason {
+            "b" => strong = whole,
+            "f" => without = whole,
+            _ => {}
         }
     }
     let notes = vec!["reasons are those that the paper gives the kernels".to_owned()];
-    Finding { tables: vec![table], asks: traffic(strong), notes, ..Finding::default() }
+    Finding { tables: vec![table], asks: traffic(strong, without), notes, ..Finding::default() }
 }
 
 #[cfg(test)]
