@@ -66,7 +66,7 @@ fn every_figure_is_found_of_runs_that_are_right() {
         assert!((mean - (first * second).sqrt()).abs() < 1e-9, "{figure}: {mean}");
     }
     for (figure, asks) in
-        [("fig7", 1), ("fig11", 1), ("fig12", 1), ("fig15", 2), ("fig17", 2), ("fig18", 1), ("regions", 1)]
+        [("fig7", 1), ("fig11", 1), ("fig12", 1), ("fig15", 2), ("fig17", 1), ("efficiency", 1), ("regions", 4)]
     {
         assert_eq!(judged(of(figure)), asks, "{figure}: {:?}", of(figure).asks);
     }

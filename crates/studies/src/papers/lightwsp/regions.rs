@@ -99,7 +99,8 @@ pub(super) fn statistics(request: &Request, _: &Runs<'_>) -> Finding {
     if !request.has_paper_sizes() {
         notes.push(format!("sizes are those of profile `{}`", request.profile));
     }
-    let asks = vec![ask::whole(&faults)];
+    let mut asks = vec![ask::whole(&faults)];
+    asks.extend(ask::regions(sums.statistics()));
     notes.extend(faults);
     Finding { tables: vec![table, told("regions", &ours)], asks, notes, ..Finding::default() }
 }

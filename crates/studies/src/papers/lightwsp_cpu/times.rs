@@ -2,17 +2,20 @@
 //! mode; beside Figure 7 what harts and controllers waited for, which is the cause of its verdicts.
 
 use super::ask::{self, Ask};
+use super::counts::victims_conflicted;
 use super::runs::{self, LABEL, Variant};
 use super::{others, waits};
 use crate::papers::lightwsp::ask as port;
 use crate::papers::lightwsp::ask::Bars;
-use crate::papers::lightwsp::counts::scheme_count;
 use crate::papers::lightwsp::overflow::{self, Pressure};
 use crate::papers::lightwsp::published::told;
 use crate::papers::lightwsp::relative::Times;
 use crate::papers::others::name;
 use crate::papers::{Cell, FigureTable, Finding, Request, Runs, Verdict};
 use durawarp_simulation::outcome::{Outcome, ratio};
+
+/// The program that stands for vacation, of which section V-F5 tells.
+const CONTENDED: &str = "reserve";
 
 /// How many programs are memory-intensive.
 const INTENSIVE: usize = 5;
@@ -67,7 +70,10 @@ pub(super) fn systems(request: &Request, runs: &Runs<'_>) -> Finding {
     let programs = runs::programs(request);
     let means = |bars: &Bars| NAMES.map(|name| by_name(bars, name));
     let variants = runs::by_system();
-    let (times, mut finding) = figure("fig7", request, runs, (&programs, &variants), |bars| ask::systems(means(bars)));
+    let (times, mut finding) = figure("fig7", request, runs, (&programs, &variants), |bars| {
+        let own = Bars(bars.0.iter().filter(|(name, _)| name == runs::SCHEME).cloned().collect());
+        [ask::systems(means(bars)), port::defaults(&own)].concat()
+    });
     let ours: Vec<_> = NAMES.into_iter().zip(means(&times.bars())).collect();
     finding.tables.push(told("fig7", &ours));
     let (table, cause) = waits::table(request, runs);
@@ -163,9 +169,8 @@ pub(super) fn thresholds(request: &Request, runs: &Runs<'_>) -> Finding {
 /// Figure 13.
 pub(super) fn victims(request: &Request, runs: &Runs<'_>) -> Finding {
     let programs = runs::few(request);
-    let searched = programs.iter().filter_map(|program| runs.outcome(&runs::with_victims("full").run(program)));
-    let searched = searched.filter_map(|outcome| scheme_count(outcome, "victims_searched_lines")).sum();
-    figure("fig13", request, runs, (&programs, &runs::by_victim()), |bars| port::victims(bars, searched)).1
+    let conflicts = victims_conflicted(request, runs);
+    figure("fig13", request, runs, (&programs, &runs::by_victim()), |bars| port::victims(bars, conflicts)).1
 }
 
 /// Figure 15.
@@ -183,7 +188,9 @@ pub(super) fn threads(request: &Request, runs: &Runs<'_>) -> Finding {
     let pressures = pressures(runs, &programs, &runs::overflowing());
     let rate = |entries: u32| pressures.iter().find(|of| of.entries == Some(entries.into())).and_then(Pressure::rate);
     let [small, _, large] = runs::WPQS.map(rate);
-    finding.asks.push(port::overflows(small, large));
+    finding.asks.extend(port::overflows(small, large));
+    let contended = variants.iter().map(|of| time(runs, CONTENDED, of).map(|time| time - 1.0));
+    finding.asks.push(ask::contended(contended.collect()));
     let fewer = small.zip(large).and_then(|(small, large)| (large > 0.0).then(|| small / large));
     let ours = [("overflows per 10000 instructions", small), ("fewer overflows with 256 entries", fewer)];
     finding.tables.push(told("fig16", &ours));
@@ -222,7 +229,7 @@ fn beyond_threshold<'o>(outcomes: impl Iterator<Item = &'o Outcome>) -> Option<S
 /// Figure 17.
 pub(super) fn memories(request: &Request, runs: &Runs<'_>) -> Finding {
     let (programs, variants) = (runs::few(request), runs::by_memory());
-    let (times, mut finding) = figure("fig17", request, runs, (&programs, &variants), |bars| vec![ask::memories(bars)]);
+    let (times, mut finding) = figure("fig17", request, runs, (&programs, &variants), port::memories);
     let worst = times.bars().values().and_then(|values| values.into_iter().max_by(f64::total_cmp));
     finding.tables.push(told("fig17", &[("overhead at most", worst)]));
     finding.notes.push("the machines are those of Table III whatever --machine says".to_owned());
