@@ -1,5 +1,6 @@
 //! What may be asked of the figures, as pure functions of their numbers: exactness where the paper works a
-//! schedule, signs and broad bands elsewhere. An ask about what was not run whole is not applicable.
+//! schedule, signs and broad bands elsewhere. An ask about what was not run whole is not applicable. Of what
+//! was calibrated (Fig. 4) nothing is asked.
 
 pub(crate) use crate::papers::Ask;
 
@@ -43,52 +44,55 @@ fn share(text: &'static str, share: Option<f64>, holds: fn(f64) -> bool) -> Ask 
     Ask::about(text, share, NOT_RUN, |share| (holds(share), format!("{:.1} %", share * 100.0)))
 }
 
-/// Section III: shares of requests stalled by their bank, and of entries with conflicts between threads.
+/// Section III: the share of requests stalled by their bank, and of entries of operations that have conflicts
+/// between threads, where these seldom meet.
 pub(crate) fn motivation(stalled: Option<f64>, conflicts: Option<f64>) -> Vec<Ask> {
+    let of_operations = "of hash's operations with 8,192 keys behind 256 locks 0.06 to 3 % of entries have conflicts";
     vec![
         share("20 to 60 % of requests are stalled by bank conflicts", stalled, |share| (0.2..=0.6).contains(&share)),
-        share("fewer than 3 % of entries have conflicts between threads", conflicts, |share| share < 0.03),
+        share(of_operations, conflicts, |share| (0.0006..=0.03).contains(&share)),
     ]
 }
 
+/// What a mean gain may be: published are 16 and 28 %.
+fn is_a_gain(mean: f64) -> bool {
+    (1.05..=1.6).contains(&mean)
+}
+
 /// Fig. 9: memory throughput of BROI over that of Epoch.
-pub(crate) fn memory(ratios: &Bars, mean: Option<f64>) -> Vec<Ask> {
-    let evidence = || format!("mean {:.3}; {}", mean.unwrap_or(0.0), words(ratios, 3));
-    vec![
-        of_all("the mean memory throughput rises", ratios, evidence(), |_| mean.is_some_and(|mean| mean > 1.0)),
-        of_all("no program's memory throughput falls below 0.97", ratios, evidence(), |ratios| {
-            ratios.iter().all(|ratio| *ratio >= 0.97)
-        }),
-    ]
+pub(crate) fn memory(ratios: &Bars, mean: Option<f64>) -> Ask {
+    let evidence = format!("mean {:.3}; {}", mean.unwrap_or(0.0), words(ratios, 3));
+    of_all("the mean memory throughput rises by 5 to 60 %", ratios, evidence, |_| mean.is_some_and(is_a_gain))
 }
 
 /// Figures 9 and 10: mean gains of BROI over Epoch.
 pub(crate) fn hybrid_gain(local: Option<f64>, hybrid: Option<f64>) -> Ask {
-    let text = "the hybrid scenario gains no less than the local one";
+    let text = "both scenarios gain, the hybrid one no less than the local one";
     Ask::about(text, local.zip(hybrid), NOT_RUN, |(local, hybrid)| {
-        (hybrid >= local - EQUAL, format!("hybrid {hybrid:.3}, local {local:.3}"))
+        let holds = local > 1.0 && hybrid >= local - EQUAL;
+        (holds, format!("hybrid {hybrid:.3}, local {local:.3}"))
     })
 }
 
-/// Fig. 9: mean memory throughput under Epoch and BROI.
-pub(crate) fn hybrid_throughput(local: [Option<f64>; 2], hybrid: [Option<f64>; 2]) -> Ask {
-    let text = "memory throughput is larger in the hybrid scenario, under either scheme";
-    let both = local[0].zip(local[1]).zip(hybrid[0].zip(hybrid[1]));
-    Ask::about(text, both, NOT_RUN, |((local_epoch, local_broi), (epoch, broi))| {
-        let evidence = format!("epoch {local_epoch:.2} to {epoch:.2}, broi {local_broi:.2} to {broi:.2} GB/s");
-        (epoch > local_epoch && broi > local_broi, evidence)
-    })
-}
+/// A mean under Epoch and under BROI.
+pub(crate) type OfSchemes = [Option<f64>; 2];
 
-/// Fig. 4, of the network alone, and the share of the network in a transaction under Sync.
-pub(crate) fn calibration(ratio: Option<f64>, published: Option<f64>, share: Option<f64>) -> Vec<Ask> {
-    let fits = "the calibrated network is within 5 % of the paper's 4.6 (an input, no evidence)";
-    let trips = "over 90 % of the time to persist is round trips (an input, no evidence)";
+/// Fig. 9: mean memory throughput, and rows opened for each access, local and hybrid. That clients add bytes
+/// does not say why: they write in sequence, as the paper has it, where they find open rows.
+pub(crate) fn hybrid_throughput(gb_s: [OfSchemes; 2], rows: [OfSchemes; 2]) -> Vec<Ask> {
+    let larger = "memory throughput is larger in the hybrid scenario, under either scheme";
+    let fewer = "the hybrid scenario opens fewer rows for each access, under either scheme";
+    let ask = |text, [local, hybrid]: [OfSchemes; 2], digits: usize, unit, holds: &dyn Fn(f64, f64) -> bool| {
+        let both = local[0].zip(local[1]).zip(hybrid[0].zip(hybrid[1]));
+        Ask::about(text, both, NOT_RUN, |((epoch, broi), (of_epoch, of_broi))| {
+            let told =
+                format!("epoch {epoch:.digits$} to {of_epoch:.digits$}, broi {broi:.digits$} to {of_broi:.digits$}");
+            (holds(epoch, of_epoch) && holds(broi, of_broi), format!("{told} {unit}"))
+        })
+    };
     vec![
-        Ask::about(fits, ratio.zip(published), NOT_RUN, |(ratio, published)| {
-            ((ratio / published - 1.0).abs() <= 0.05, format!("{ratio:.3}, published {published}"))
-        }),
-        self::share(trips, share, |share| share > 0.9),
+        ask(larger, gb_s, 2, "GB/s", &|local, hybrid| hybrid > local),
+        ask(fewer, rows, 3, "rows", &|local, hybrid| hybrid < local),
     ]
 }
 
@@ -104,62 +108,74 @@ pub(crate) fn mixes(gains: &Bars, mean: Option<f64>) -> Vec<Ask> {
         }
         _ => Ask::unjudged(text, NOT_RUN),
     };
-    let mean_text = "the mean gain is 1.5 to 2.6";
+    let (mean_text, read) =
+        ("the mean gain is 1.5 to 2.6", "memcached, of which few transactions write, gains 5 to 40 %");
     vec![
         of_rest(least, &|gain, memcached| gain > memcached),
         of_rest(others, &|gain, _| gain > 1.5),
+        Ask::about(read, memcached, NOT_RUN, |gain| {
+            ((1.05..=1.4).contains(&gain), format!("{gain:.3}, published 1.15"))
+        }),
         Ask::about(mean_text, mean.filter(|_| gains.len() == 5), NOT_RUN, |mean| {
             ((1.5..=2.6).contains(&mean), format!("{mean:.3}, published 1.93"))
         }),
     ]
 }
 
-/// Bytes from which on the gain of Fig. 13 may not rise.
+/// Bytes from which on the gain of Fig. 13 falls.
 const LARGE_BYTES: u32 = 512;
 
 /// Fig. 13: gains by bytes of an epoch.
 pub(crate) fn elements(points: &[(u32, Option<f64>)]) -> Vec<Ask> {
-    let (gains, falls) = ("BSP gains at every size", "the gain does not rise beyond 512 B");
+    let (gains, falls) = ("BSP gains at every size", "beyond 512 B the gain falls from size to size");
     let all: Option<Vec<(u32, f64)>> = points.iter().map(|(bytes, gain)| gain.map(|gain| (*bytes, gain))).collect();
     let Some(all) = all.filter(|all| !all.is_empty()) else {
         return [gains, falls].map(|text| Ask::unjudged(text, NOT_RUN)).to_vec();
     };
     let evidence: Vec<String> = all.iter().map(|(bytes, gain)| format!("{bytes} B {gain:.3}")).collect();
     let evidence = evidence.join("; ");
-    let falling = all.windows(2).all(|pair| pair[0].0 < LARGE_BYTES || pair[1].1 <= pair[0].1 + EQUAL);
+    let falling = all.windows(2).all(|pair| pair[0].0 < LARGE_BYTES || pair[0].1 - pair[1].1 > EQUAL);
     vec![Ask::of(gains, all.iter().all(|(_, gain)| *gain > 1.0), evidence.clone()), Ask::of(falls, falling, evidence)]
 }
 
+/// What is much higher than the next.
+const MUCH: f64 = 1.5;
+
 /// Fig. 10: operational throughput of BROI over that of Epoch, and BROI's by program, in Mops.
 pub(crate) fn operations(ratios: &Bars, mean: Option<f64>, mops: &Bars) -> Vec<Ask> {
-    let evidence = format!("mean {:.3}; {}", mean.unwrap_or(0.0), words(ratios, 3));
-    let whole = mops.iter().any(|(name, _)| *name == "ssca2") && mops.len() > 1;
-    let highest = "ssca2 has the highest operational throughput";
+    let evidence = || format!("mean {:.3}; {}", mean.unwrap_or(0.0), words(ratios, 3));
+    let highest = "ssca2 has 1.5 times the operational throughput of any other at least";
+    let of_ssca2 = mops.iter().find(|(name, _)| *name == "ssca2").and_then(|(_, mops)| *mops);
+    let others: Vec<_> = mops.iter().filter(|(name, _)| *name != "ssca2").copied().collect();
     vec![
-        of_all("the mean operational throughput rises by 5 to 60 %", ratios, evidence, |_| {
-            mean.is_some_and(|mean| (1.05..=1.6).contains(&mean))
+        of_all("the mean operational throughput rises by 5 to 60 %", ratios, evidence(), |_| {
+            mean.is_some_and(is_a_gain)
         }),
-        if whole {
-            of_all(highest, mops, format!("Mops: {}", words(mops, 3)), |_| {
-                let best = mops.iter().max_by(|(_, a), (_, b)| a.unwrap_or(0.0).total_cmp(&b.unwrap_or(0.0)));
-                best.is_some_and(|(name, _)| *name == "ssca2")
-            })
-        } else {
-            Ask::unjudged(highest, NOT_RUN)
+        of_all("each program gains, whether it is memory-intensive or not", ratios, evidence(), |ratios| {
+            ratios.iter().all(|ratio| *ratio > 1.0)
+        }),
+        match of_ssca2 {
+            Some(own) => of_all(highest, &others, format!("Mops: {}", words(mops, 3)), |others| {
+                others.iter().all(|other| own >= MUCH * other)
+            }),
+            None => Ask::unjudged(highest, NOT_RUN),
         },
     ]
 }
 
+/// What a doubling of cores adds at least, where throughput scales.
+const SCALES: f64 = 1.1;
+
 /// Fig. 11, of BROI: Mops by cores, and the share of banks that were busy.
 pub(crate) fn scaling(points: &[(u32, Option<[f64; 2]>)]) -> Ask {
-    let text = "throughput never falls with more cores until more than 90 % of the banks are busy";
+    let text = "each doubling of cores adds a tenth of throughput, until more than 90 % of the banks are busy";
     let all: Option<Vec<(u32, [f64; 2])>> = points.iter().map(|(cores, of)| of.map(|of| (*cores, of))).collect();
     let Some(all) = all.filter(|all| !all.is_empty()) else { return Ask::unjudged(text, NOT_RUN) };
     let told = all.iter().map(|(cores, [mops, busy])| format!("{cores} cores {mops:.3} Mops, {:.0} %", busy * 100.0));
     let evidence = told.collect::<Vec<_>>().join("; ");
-    let holds = all.windows(2).all(|pair| pair[0].1[1] > 0.9 || pair[1].1[0] >= pair[0].1[0] - EQUAL);
+    let holds = all.windows(2).all(|pair| pair[0].1[1] > 0.9 || pair[1].1[0] >= SCALES * pair[0].1[0]);
     Ask::of(text, holds, evidence)
 }
 
 #[cfg(test)]
-mod tests;
+pub(in crate::papers) mod tests;

@@ -51,6 +51,12 @@ pub(crate) const HARTS: u32 = 2;
 const SCALED_SIZES: [(&str, [u32; 3]); 3] =
     [("ci", [50, 256, 1_024]), ("default", [250, 2_048, 2_048]), ("paper", [2_500, 524_288, 131_072])];
 
+/// Keys and buckets of the hash table of which conflicts between threads are counted, 8 buckets a lock: 2, 32
+/// and 256 locks. The paper has a share of other work's applications, of its own programs it has none.
+pub(crate) const CONFLICTING: [[u32; 2]; 3] = [[64, 16], [1_024, 256], [8_192, 2_048]];
+/// Its operations, by as many threads as the machine has harts.
+const CONFLICTING_OPS: u32 = 400;
+
 /// Thousands of instructions of a program at its profile `paper`, as its manifest tells.
 pub fn work(workload: &str) -> Option<u64> {
     const ALL: [(&str, u64); 5] =
@@ -124,9 +130,23 @@ pub(super) fn none(_: &Request) -> Vec<Run> {
     Vec::new()
 }
 
+/// The hash table with so many keys and buckets under the baseline; without operations, what is left is the
+/// filling and the check by one thread, in which nobody is in the way.
+pub fn conflicting([keys, buckets]: [u32; 2], operations: bool) -> Run {
+    let ops = if operations { CONFLICTING_OPS } else { 0 };
+    let set = [("KEYS", keys), ("BUCKETS", buckets), ("OPS", ops), ("THREADS", 4 * HARTS)];
+    let set = set.map(|(name, value)| format!("params.{name}={value}"));
+    let about = if operations { format!("{keys} keys") } else { format!("{keys} keys, no operations") };
+    Run::new(SCALED, SCHEMES[0]).with(&about, set.iter().map(String::as_str))
+}
+
 /// Section III.
 pub(super) fn motivation(request: &Request) -> Vec<Run> {
-    programs(request).map(|program| local(program, SCHEMES[0])).collect()
+    let own = programs(request).map(|program| local(program, SCHEMES[0]));
+    let of = |sizes| [true, false].map(|operations| conflicting(sizes, operations));
+    let sizes: Vec<Run> =
+        if request.kernels.contains(&SCALED) { CONFLICTING.into_iter().flat_map(of).collect() } else { Vec::new() };
+    own.chain(sizes).collect()
 }
 
 /// Figures 9 and 10.

@@ -55,11 +55,12 @@ fn named(paper: &'static Paper) -> BTreeSet<(&'static str, &'static str)> {
 
 #[test]
 fn every_ask_is_met_by_one_machine_and_missed_by_another() {
-    use crate::papers::{agpm, lightwsp, lightwsp_cpu};
+    use crate::papers::{agpm, broi, lightwsp, lightwsp_cpu};
     let papers = [
         (&agpm::PAPER, agpm::ask::tests::pairs()),
         (&lightwsp::PAPER, lightwsp::ask::tests::pairs()),
         (&lightwsp_cpu::PAPER, lightwsp_cpu::ask::tests::pairs()),
+        (&broi::PAPER, broi::ask::tests::pairs()),
     ];
     for (paper, pairs) in papers {
         for AskPair { figure, wrong, meets, misses } in &pairs {
