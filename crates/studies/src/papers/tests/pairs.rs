@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::papers::{Ask, Figure, Paper, Request, Runs, Verdict};
+use crate::papers::{Ask, Figure, PAPERS, Paper, Request, Runs, Verdict};
 
 /// An ask of a figure of two machines.
 pub(in crate::papers) struct AskPair {
@@ -55,13 +55,15 @@ fn named(paper: &'static Paper) -> BTreeSet<(&'static str, &'static str)> {
 
 #[test]
 fn every_ask_is_met_by_one_machine_and_missed_by_another() {
-    use crate::papers::{agpm, broi, lightwsp, lightwsp_cpu};
+    use crate::papers::{agpm, broi, lightwsp, lightwsp_cpu, scoped};
     let papers = [
         (&agpm::PAPER, agpm::ask::tests::pairs()),
         (&lightwsp::PAPER, lightwsp::ask::tests::pairs()),
         (&lightwsp_cpu::PAPER, lightwsp_cpu::ask::tests::pairs()),
         (&broi::PAPER, broi::ask::tests::pairs()),
+        (&scoped::PAPER, scoped::ask::tests::pairs()),
     ];
+    assert_eq!(papers.len(), PAPERS.len());
     for (paper, pairs) in papers {
         for AskPair { figure, wrong, meets, misses } in &pairs {
             let of = format!("{} {figure}: {}", paper.name, meets.text);
