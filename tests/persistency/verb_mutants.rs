@@ -357,6 +357,14 @@ fn faults_of_the_nic_are_found_by_what_clients_posted() {
 }
 
 #[test]
+fn a_nic_that_answers_too_early_is_found_at_a_server_without_persistent_memory() {
+    let of = |fault| crashed("hashmap_remote", "broi-cluster", "broi", &[("client.transactions", "12")], fault);
+    assert!(of(Fault::None).holds());
+    let report = of(Fault::NicAnswersAtArrival);
+    assert!(finds(verbs(&report), &[Property::Acknowledged]), "{:#?}", verbs(&report));
+}
+
+#[test]
 fn faults_of_the_controller_are_found_in_verbs() {
     for (scheme, bytes, fault, property) in [
         ("epoch", "512", Fault::ControllerAnswersAtArrival, Property::Acknowledged),

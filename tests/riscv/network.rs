@@ -14,6 +14,7 @@ use durawarp::machine::client::{Client, Script};
 use durawarp::machine::coherence::CPU_LINE_BYTES;
 use durawarp::machine::cpu::CpuSpec;
 use durawarp::oracle::allowed::Budget;
+use durawarp::oracle::crash::Plan;
 use durawarp::persist::FactKind;
 use durawarp::riscv::memory::PM_START;
 use durawarp::run::{AnyExperiment, Conduct};
@@ -283,6 +284,34 @@ fn power_failures_leave_a_prefix_of_each_clients_verbs_beside_a_program_that_rec
         assert_eq!(report.level(JudgedLevel::AllowedVerbs).unwrap().verdict.judged, 16 * 58);
         assert!(report.changes > 0 && report.promises.iter().any(|promise| promise.to_string().contains("(P6)")));
     }
+}
+
+#[test]
+fn clients_of_a_server_without_persistent_memory_are_judged_by_their_verbs_alone() {
+    let crash = |mix: &str, request: &CrashRequest| {
+        let recipe = Experiment::of(mix).profile("ci").machine("broi-cluster").scheme("broi").reference(false);
+        let AnyExperiment::Cpu(experiment) = recipe.set("client.transactions", 8).build_any().unwrap() else {
+            panic!("a program of CPUs")
+        };
+        let (conduct, stop) = (Conduct::default(), AtomicBool::new(false));
+        crash_cpu(&experiment, request, &Watching { conduct: &conduct, stop: &stop, progress: &|_, _, _| {} })
+    };
+    let budget = Budget { instants: 16, ..CPU_BUDGET };
+    for mix in ["tpcc_remote", "hashmap_remote"] {
+        let report = crash(mix, &CrashRequest { allowed: Some(budget), ..CrashRequest::default() }).unwrap();
+        assert!(report.holds(), "{mix}: {report:#?}");
+        let (verbs, acks) = (report.outcome.total("client", "verbs"), report.outcome.total("nic", "acks"));
+        let of = report.levels.channels.unwrap();
+        assert_eq!((of.verbs, of.acknowledgements, verbs > 0), (verbs, acks, true), "{mix}");
+        assert_eq!(report.level(JudgedLevel::Verbs).unwrap().verdict.judged, 8 * verbs + acks, "{mix}");
+        // Of the server there is nothing to be judged, and nothing that is promised.
+        assert!(report.level(JudgedLevel::Actual).is_none() && report.image_bytes == 0, "{mix}");
+        let promises: Vec<String> = report.promises.iter().map(|promise| promise.to_string()).collect();
+        assert!(promises.len() == 1 && promises[0].contains("(P6)"), "{promises:?}");
+    }
+    let one = CrashRequest { plan: Plan::Only(3), ..CrashRequest::default() };
+    let told = crash("tpcc_remote", &one).unwrap_err().to_string();
+    assert!(told.contains("has no persistent memory, and so no states") && told.contains("without --only"), "{told}");
 }
 
 fn hybrid() -> AnyExperiment {

@@ -29,6 +29,7 @@ mod gone_on;
 mod image;
 mod kernels;
 mod output;
+mod posts;
 mod promise;
 mod ran;
 mod regions;

@@ -14,6 +14,9 @@ use super::promise::Promise;
 use super::ran::JournaledRun;
 use super::report::{Channels, JudgedLevel, Judgement, Levels};
 use super::request::Phase;
+use super::subject::{Site, own_load};
+use crate::run::CpuExperiment;
+use durawarp_riscv::process::Process;
 
 /// Judges the facts of clients and of their memory, beside what was judged of the server.
 pub(super) fn judge(journal: &Journal, ran: &JournaledRun<'_>, levels: &mut Levels) {
@@ -32,4 +35,12 @@ pub(super) fn judge(journal: &Journal, ran: &JournaledRun<'_>, levels: &mut Leve
 /// A line that a verb wrote.
 pub(super) fn place(persist: &Persist) -> Placed {
     Placed { channel: Some(persist.warp), ..Placed::nowhere(persist) }
+}
+
+/// A site with the memory that others post to, where there are such.
+pub(super) fn site(experiment: &CpuExperiment, process: &Process, site: Site) -> Site {
+    let spec = &experiment.machine.spec;
+    let posts = spec.nodes.clients > 0 || spec.nodes.peers() > 0;
+    let remote = own_load(experiment, process, None).remote();
+    Site { posted: posts.then(|| remote..remote + spec.remote_bytes()), ..site }
 }

@@ -8,8 +8,9 @@
 //! (every line may have been written back early, whatever is not fenced). Level C, warps of a CTA that run
 //! ahead, has no meaning here: threads of CPUs pass messages by memory, whose order the cores have seen to.
 //! What clients over the network, or harts of other servers, posted is judged by itself
-//! ([`channels`](super::channels)): that memory is theirs. A program without recovery can be judged where
-//! caches survive ([`visible`](super::visible)).
+//! ([`channels`](super::channels)): that memory is theirs. It is all there is where the program has no
+//! persistent memory ([`posts`](super::posts)). A program without recovery can be judged where caches survive
+//! ([`visible`](super::visible)).
 //! Main memory is lost where it is DRAM; recovery starts as a new process on the persistent window. With
 //! [`CrashRequest::double`] recovery of level A is cut off at places of its own ([`super::durable_steps`])
 //! and starts again. Level B is judged once: each start is a run of the program, and its images are many.
@@ -37,9 +38,11 @@ use durawarp_riscv::functional::{self, End, Observer, Options};
 use durawarp_riscv::process::Process;
 use durawarp_workload::CpuProgram;
 
+use super::channels;
 use super::driver::{Crashed, judge_failures};
 use super::durable_steps::DurableSteps;
 use super::found::Placed;
+use super::posts::{PostsAlone, posts_alone};
 use super::promise::Promise;
 use super::ran::JournaledRun;
 use super::regions_of_cores::FormedCores;
@@ -64,8 +67,9 @@ const RECOVERY_INSTRUCTIONS: u64 = 1 << 30;
 /// Runs a program of CPUs once and judges what power failures leave.
 ///
 /// # Errors
-/// A program without persistent memory or without recovery arguments, unless caches survive; a crash point
-/// beyond the end of the run; one state of several servers; a claim, which is about kernels.
+/// A program without recovery arguments, unless caches survive; one without persistent memory, unless
+/// clients post; a crash point beyond the end of the run; one state of several servers; a claim, which is
+/// about kernels.
 pub fn crash_cpu(
     experiment: &CpuExperiment,
     request: &CrashRequest,
@@ -87,6 +91,7 @@ pub fn crash_cpu(
             _ if scheme.promises().survives == Survives::Registers => Box::new(SavedCores::new(experiment, request)?),
             Some(rule) => Box::new(FormedCores::new(experiment, rule, request)?),
             None if is_judged_by_visibility(experiment) => Box::new(SurvivingCores::new(experiment, request)?),
+            None if posts_alone(&experiment.program) => Box::new(PostsAlone::new(experiment, request)?),
             None => Box::new(RecoveringCores::new(experiment, request, watching.stop)?),
         })
     };
@@ -206,10 +211,7 @@ impl Crashed for RecoveringCores<'_> {
     }
 
     fn site(&self) -> Site {
-        let spec = &self.experiment.machine.spec;
-        let posts = spec.nodes.clients > 0 || spec.nodes.peers() > 0;
-        let remote = own_load(self.experiment, &self.process, None).remote();
-        Site { posted: posts.then(|| remote..remote + spec.remote_bytes()), ..self.subject().site() }
+        channels::site(self.experiment, &self.process, self.subject().site())
     }
 
     fn judge(&self, ran: &JournaledRun<'_>) -> Result<CrashReport, Diagnostics> {
@@ -268,11 +270,6 @@ fn refuse(program: &CpuProgram, nodes: &NodesSpec, request: &CrashRequest) -> Re
     let mut fault = |what: String, help: &str| {
         faults.push(Diagnostic::nowhere(&program.name, what).with_help(help.to_owned()));
     };
-    if program.start.windows.pm_bytes == 0 && !program.clients.is_empty() {
-        let what = "the server's program has no persistent memory, beside which what clients post is judged";
-        fault(what.into(), "a program that has some: `durawarp crash hash --machine broi-cluster --scheme broi`");
-        return faults.into_result(());
-    }
     if program.start.windows.pm_bytes == 0 {
         fault("the program has no persistent memory: a power failure leaves nothing to judge".into(), "`pm_mb` of it");
     }
