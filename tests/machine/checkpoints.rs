@@ -87,6 +87,10 @@ fn schemes_of_scoped_barriers_go_on_where_l1s_combine_stores() {
             check_run(&recipe(workload, scheme).machine("scoped-table2"), &[10, 50, 80]);
         }
     }
+    // An L2 that evicts in the order of its tags, and one whose slices ask each other.
+    for l2 in [["l2.slices=1", "l2.slice_kb=2", "l2.ways=4"], ["l2.slices=2", "l2.slice_kb=1", "l2.ways=2"]] {
+        check_run(&recipe("kv_store", "epoch-tag").machine("scoped-table2").changes(l2), &[10, 30, 50, 70, 90]);
+    }
 }
 
 #[test]

@@ -17,6 +17,11 @@ pub(crate) trait Decorator: Send + Sync + Debug {
         self.of().sm_handler(place)
     }
 
+    /// The handler of an L2 slice.
+    fn slice_handler(&self, place: HandlerPlace) -> Option<Box<dyn SliceHandler>> {
+        self.of().slice_handler(place)
+    }
+
     /// The handler of a core.
     fn core_handler(&self, place: HandlerPlace) -> Option<Box<dyn CoreHandler>> {
         self.of().core_handler(place)
@@ -60,7 +65,7 @@ impl<D: Decorator> Scheme for Decorated<D> {
     }
 
     fn slice_handler(&self, place: HandlerPlace) -> Option<Box<dyn SliceHandler>> {
-        self.0.of().slice_handler(place)
+        self.0.slice_handler(place)
     }
 
     fn home_handler(&self, place: HandlerPlace) -> Option<Box<dyn HomeHandler>> {

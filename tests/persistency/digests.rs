@@ -11,7 +11,7 @@ use durawarp::schemes::catalogue;
 const KNOWN: &str = include_str!("digests.txt");
 
 /// Named readings, of the machine and of schemes, by whose mechanisms a default run does not go.
-const READINGS: [(&str, &str, &str, &[&str]); 22] = [
+const READINGS: [(&str, &str, &str, &[&str]); 24] = [
     ("agpm-table4", "nt-store", "atax", &["persist.clwb=l2"]),
     ("agpm-table4", "nt-store", "atax", &["persist.past_ack=media"]),
     ("agpm-table4", "nt-store", "atax", &["persist.past_l1=update", "persist.past_l2=invalidate"]),
@@ -28,6 +28,8 @@ const READINGS: [(&str, &str, &str, &[&str]); 22] = [
     ("titan-x", "epoch-cta", "kv_store", &[]),
     ("scoped-table2", "nvw-fifo", "kv_store", &["nvw_fifo.l1_entries=4"]),
     ("scoped-table2", "epoch-tag", "kv_store", &[]),
+    ("scoped-table2", "epoch-tag", "kv_store", &["l2.slices=2", "l2.slice_kb=1", "l2.ways=2"]),
+    ("scoped-table2", "epoch-tag", "kv_store", &["epoch_tag.levels=l1"]),
     ("scoped-table2", "sbrp", "kv_store", &["sbrp.pb_entries=4"]),
     ("lightwsp-gpu", "light-wsp", "atax", &["light_wsp.wpq_entries=128", "light_wsp.entry_bytes=8"]),
     ("lightwsp-gpu", "light-wsp", "gemm_tiled", &["light_wsp.owner=cta"]),

@@ -13,6 +13,7 @@ mod decorated;
 mod delegated;
 mod delegated_mutants;
 mod digests;
+mod epoch_tag_mutants;
 mod instructions;
 mod light_wsp;
 mod light_wsp_mutants;

@@ -20,7 +20,12 @@ use durawarp::persist::{
 };
 use durawarp::run::Experiment;
 
-const SCHEMES: [&str; 2] = ["epoch-tag", "sbrp"];
+/// Schemes, with what is set.
+const SCHEMES: [(&str, &str); 3] = [("epoch-tag", ""), ("epoch-tag", "epoch_tag.levels=l1"), ("sbrp", "")];
+/// An L2 of 16 lines.
+const SMALL_L2: &str = "l2.slice_kb=1 l2.ways=2";
+/// Those whose lines are in order as they are performed.
+const BEFORE_THE_L2: [(&str, &str); 2] = [SCHEMES[1], SCHEMES[2]];
 
 /// `ctas` of `threads` on `scoped-table2`, with `%out` and `%a` in persistent memory and `%b` in DRAM.
 fn bench(overrides: &str, ctas: u32, threads: u32, body: &str) -> (Bench, [u64; 3]) {
@@ -46,13 +51,14 @@ fn tally(ran: &Ran, wanted: &str) -> u64 {
 }
 
 /// P0, P2 and P9 hold along the run; how many states it left.
-fn judged(bench: &Bench, ran: &Ran) -> u64 {
-    let found = history(bench, ran);
+fn judged(bench: &Bench, ran: &Ran, scheme: (&str, &str)) -> u64 {
+    let order = if scheme == SCHEMES[0] { NonTemporalOrder::EpochsInCaches } else { NonTemporalOrder::Epochs };
+    let found = history(bench, ran, order);
     assert_eq!(found.failures, []);
     found.points
 }
 
-fn history(bench: &Bench, ran: &Ran) -> Verdict {
+fn history(bench: &Bench, ran: &Ran, non_temporal: NonTemporalOrder) -> Verdict {
     let memory = bench.image();
     let nvm = || memory.ranges().filter(|(start, _)| Medium::of(*start) == Medium::Nvm);
     let start = nvm().map(|(start, _)| start).min().unwrap();
@@ -60,7 +66,7 @@ fn history(bench: &Bench, ran: &Ran) -> Verdict {
     let initial = PmImage::new(start, vec![0; (end - start) as usize]);
     let journal = ran.assembly.journal();
     let domain = ran.spec.persist.domain;
-    let promises = Promises { non_temporal: NonTemporalOrder::Epochs, ..Promises::NONE };
+    let promises = Promises { non_temporal, ..Promises::NONE };
     let order = RunOrder::new(&journal, &initial, Model { domain, promises });
     assert_eq!(order.faults(), []);
     let states = CrashStates::new(&journal, &initial, domain).unwrap();
@@ -77,20 +83,20 @@ fn pair(between: &str) -> String {
 
 #[test]
 fn a_line_is_sent_only_when_the_older_epoch_is_acknowledged() {
-    for scheme in SCHEMES {
+    for (scheme, set) in BEFORE_THE_L2 {
         for barrier in ["pm.sfence;", "pm.ofence;", "pm.barrier.wi;", "pm.barrier.wg;"] {
             for domain in ["adr", "media"] {
                 let (bench, [out, a, _]) = bench(&format!("persist.domain={domain}"), 1, 1, &pair(barrier));
-                let ran = bench.run_scheme(scheme);
+                let ran = bench.run_set(scheme, set);
                 let durable = if domain == "adr" { FactKind::Accepted } else { FactKind::AtMedia };
                 let settled = facts(&ran, FactKind::FenceSettled);
                 assert_eq!(settled.len(), 1, "{scheme} {barrier}");
                 assert!(first(&ran, durable, out) < settled[0].time, "{scheme} {barrier}");
                 assert!(settled[0].time <= first(&ran, FactKind::Cleaned, a), "{scheme} {barrier}");
-                assert_eq!(judged(&bench, &ran), 2);
+                assert_eq!(judged(&bench, &ran, (scheme, set)), 2);
             }
             let (without, [out, a, _]) = self::bench("", 1, 1, &pair(""));
-            let ran = without.run_scheme(scheme);
+            let ran = without.run_set(scheme, set);
             assert!(
                 first(&ran, FactKind::Cleaned, a) < first(&ran, FactKind::Accepted, out),
                 "{scheme}: no order asked"
@@ -99,14 +105,38 @@ fn a_line_is_sent_only_when_the_older_epoch_is_acknowledged() {
     }
 }
 
+/// With tags in the L2 a line goes there when the older epoch is there, and is written when that is durable.
+#[test]
+fn the_l2_keeps_the_order_on_and_writes_nothing_that_nobody_waits_for() {
+    for barrier in ["pm.sfence;", "pm.ofence;", "pm.barrier.wi;", "pm.barrier.wg;"] {
+        for domain in ["adr", "media"] {
+            let machine = format!("persist.domain={domain}");
+            let (bench, [out, a, _]) = bench(&machine, 1, 1, &pair(barrier));
+            let ran = bench.run_scheme("epoch-tag");
+            assert!(first(&ran, FactKind::Performed, out) < first(&ran, FactKind::Cleaned, a), "{barrier}");
+            assert_eq!(judged(&bench, &ran, SCHEMES[0]), 0, "both are dirty in the L2");
+            let (bench, [out, a, _]) = self::bench(&machine, 1, 1, &format!("{}pm.dfence;", pair(barrier)));
+            let ran = bench.run_scheme("epoch-tag");
+            let durable = if domain == "adr" { FactKind::Accepted } else { FactKind::AtMedia };
+            // Where cells are waited for, the second line comes to the L2 meanwhile.
+            let comes = first(&ran, FactKind::Performed, a) < first(&ran, durable, out);
+            assert!(comes || domain == "adr", "{barrier}");
+            assert!(first(&ran, durable, out) < first(&ran, FactKind::Accepted, a), "{barrier}");
+            assert_eq!(judged(&bench, &ran, SCHEMES[0]), 2);
+        }
+    }
+}
+
 #[test]
 fn an_atomic_behind_a_fence_is_performed_when_what_is_before_is_durable() {
     let body = pair("pm.sfence;\natom.global.add.u32 %r2, [%a+1024], 1;");
-    for scheme in SCHEMES {
+    for (scheme, set) in SCHEMES {
         let (bench, [out, a, _]) = bench("persist.domain=media", 1, 1, &body);
-        let ran = bench.run_scheme(scheme);
+        let ran = bench.run_set(scheme, set);
         assert!(first(&ran, FactKind::AtMedia, out) < first(&ran, FactKind::Performed, a + 1024), "{scheme}");
-        assert_eq!(judged(&bench, &ran), 3, "{scheme}");
+        // The last store stays in the L2.
+        let durable = if (scheme, set) == SCHEMES[0] { 2 } else { 3 };
+        assert_eq!(judged(&bench, &ran, (scheme, set)), durable, "{scheme}");
     }
 }
 
@@ -120,7 +150,7 @@ fn a_fence_of_order_does_not_wait_and_one_of_durability_does() {
         let (bench, [.., b]) = bench("", 1, 1, &body);
         bench.run_scheme(scheme).u64s(b, 1)[0]
     };
-    for scheme in SCHEMES {
+    for (scheme, _) in SCHEMES {
         for fence in ["pm.sfence;", "pm.ofence;", "pm.barrier.wi;", "pm.rel.cta;"] {
             assert_eq!(waits(scheme, fence), waits("base", fence), "{scheme} {fence}");
         }
@@ -141,12 +171,16 @@ fn rounds(barrier: &str, rounds: u32) -> String {
 
 #[test]
 fn epochs_of_ctas_and_kernels_persist_in_order_without_a_wait_for_durability() {
-    for scheme in SCHEMES {
+    for (scheme, set) in SCHEMES {
         for barrier in ["pm.barrier.wi;", "pm.barrier.wg;", "pm.barrier.kr;", "pm.sfence;\nbar.sync 0;"] {
-            let (bench, [out, ..]) = bench("", 6, 256, &rounds(barrier, 3));
-            let ran = bench.run_scheme(scheme);
-            assert!(judged(&bench, &ran) > 100, "{scheme} {barrier}");
-            assert_eq!(ran.u32s(out, 1536), (2..1538).collect::<Vec<_>>(), "{scheme} {barrier}");
+            // The second L2 has 16 lines, so that it evicts.
+            for (l2, least) in [("", if (scheme, set) == SCHEMES[0] { 0 } else { 100 }), (SMALL_L2, 100)] {
+                let (bench, [out, ..]) = bench(l2, 6, 256, &rounds(barrier, 3));
+                let ran = bench.run_set(scheme, set);
+                let points = judged(&bench, &ran, (scheme, set));
+                assert!(points >= least, "{scheme} {set} {barrier} {l2}: {points}");
+                assert_eq!(ran.u32s(out, 1536), (2..1538).collect::<Vec<_>>(), "{scheme} {set} {barrier} {l2}");
+            }
         }
     }
 }
@@ -166,17 +200,19 @@ fn work_behind_a_barrier_hides_what_persists_before_it() {
         add.u32 %r3, %r3, %r4;
         setp.lt.u32 %p4, %r3, 8;
         @%p4 bra AGAIN;";
-    let ticks = |scheme: &str| bench("", 4, 256, body).0.run_scheme(scheme).ticks(0);
-    for scheme in SCHEMES {
-        assert!(ticks(scheme) < ticks("nvw-fifo"), "{scheme}: {} {}", ticks(scheme), ticks("nvw-fifo"));
+    let ticks = |scheme: &str, set: &str| bench("", 4, 256, body).0.run_set(scheme, set).ticks(0);
+    let waiting = ticks("nvw-fifo", "");
+    for (scheme, set) in SCHEMES {
+        assert!(ticks(scheme, set) < waiting, "{scheme} {set}: {} {waiting}", ticks(scheme, set));
     }
 }
 
 #[test]
 fn one_entry_of_each_thing_is_enough() {
-    let small = "l1.sfifo_entries=1 l1.miss_queue_entries=3 sm.count=2";
+    let small = "l1.sfifo_entries=1 l1.miss_queue_entries=3 sm.count=2 l2.slice_kb=1 l2.ways=2 l2.mshr_entries=4";
     for (scheme, sets) in [
         ("epoch-tag", ""),
+        ("epoch-tag", "epoch_tag.levels=l1"),
         ("sbrp", "sbrp.window=1"),
         ("sbrp", "sbrp.pb_entries=1"),
         ("sbrp", "sbrp.pb_entries=1 sbrp.window=1"),
@@ -184,7 +220,7 @@ fn one_entry_of_each_thing_is_enough() {
         for barrier in ["pm.barrier.wi;", "pm.barrier.wg;", "pm.sfence;\nmembar.gl;"] {
             let (bench, [out, ..]) = bench(small, 4, 128, &rounds(barrier, 2));
             let ran = bench.run_set(scheme, sets);
-            assert!(judged(&bench, &ran) > 30, "{scheme} {sets} {barrier}");
+            assert!(judged(&bench, &ran, (scheme, sets)) > 30, "{scheme} {sets} {barrier}");
             assert_eq!(ran.u32s(out, 512), (1..513).collect::<Vec<_>>(), "{scheme} {sets} {barrier}");
         }
     }
@@ -236,11 +272,14 @@ const CROWD: &str = "mov.u32 %r3, 0;
 
 #[test]
 fn a_crowd_on_few_lines_gets_on_and_keeps_every_order() {
-    for scheme in SCHEMES {
-        for overrides in ["", "l1.sfifo_entries=2 l1.kb=1 l1.ways=2", "persist.domain=media", "persist.domain=eadr"] {
+    let small = format!("l1.sfifo_entries=2 l1.kb=1 l1.ways=2 {SMALL_L2}");
+    for (scheme, set) in SCHEMES {
+        for overrides in
+            ["", &small, "l2.slices=4 l2.slice_kb=1 l2.ways=2", "persist.domain=media", "persist.domain=eadr"]
+        {
             let (bench, _) = bench(overrides, 5, 128, CROWD);
-            let ran = bench.run_scheme(scheme);
-            judged(&bench, &ran);
+            let ran = bench.run_set(scheme, set);
+            judged(&bench, &ran, (scheme, set));
             assert!(ran.spec.persist.domain == Domain::Eadr || !facts(&ran, FactKind::Accepted).is_empty(), "{scheme}");
         }
     }
@@ -249,10 +288,13 @@ fn a_crowd_on_few_lines_gets_on_and_keeps_every_order() {
 /// With undo logs under `pm.sfence`, which only orders here: recovery makes every state right, at every level.
 #[test]
 fn transactions_survive_on_a_combining_l1() {
-    for scheme in SCHEMES {
+    for (scheme, set) in SCHEMES {
         for (workload, domain) in [("atax", "media"), ("histogram", "adr"), ("vecadd", "eadr")] {
             let recipe = Experiment::of(workload).machine("scoped-table2").scheme(scheme).profile("ci");
-            let recipe = recipe.set("sm.count", 3).set("persist.domain", domain);
+            // An L2 that evicts: else all of these programs stay in it.
+            let recipe =
+                recipe.set("sm.count", 3).set("persist.domain", domain).set("l2.slice_kb", 2).set("l2.ways", 4);
+            let recipe = set.split_once('=').into_iter().fold(recipe, |recipe, (key, value)| recipe.set(key, value));
             let budget = Budget { instants: 20, boundaries: 60, product: 64, random: 16, ..Budget::default() };
             let request = CrashRequest {
                 plan: Plan::Count(150),
@@ -326,7 +368,7 @@ fn a_site_that_lets_lines_go_out_of_order_is_found() {
         let (bench, _) = bench("", 6, 256, &rounds(barrier, 3));
         let under = Persistency { scheme: Arc::new(Disorder), journal: true, ..Persistency::default() };
         let ran = bench.run_under(&under, &RunOptions::default());
-        let found = history(&bench, &ran);
+        let found = history(&bench, &ran, NonTemporalOrder::Epochs);
         assert!(found.failures.iter().any(|failure| failure.property == Property::Scope), "{barrier}: {found:?}");
     }
 }

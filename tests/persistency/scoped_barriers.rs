@@ -69,6 +69,21 @@ fn a_marker_finds_no_entry_of_a_line_that_the_s_fifo_had_cleaned() {
 }
 
 #[test]
+fn a_line_whose_store_waits_for_a_fill_is_written_when_a_full_fifo_has_asked_for_it() {
+    // The first line's fill, for the load, is under way when the store to it comes to the L2, and when the next
+    // line takes its entry in the FIFO.
+    let stores: String = (0..4).map(|n| format!("st.global.u32 [%out+{}], %r2;\n", 64 * n)).collect();
+    let body = format!("mov.u32 %r2, 7;\nld.global.cg.u32 %r1, [%out+32];\n{stores}pm.barrier.wi;\n");
+    let (bench, [out, ..]) = bench("", 1, 1, &body);
+    let ran = bench.run_set("nvw-fifo", "nvw_fifo.l1_entries=1 nvw_fifo.l2_entries=1");
+    let performed = facts(&ran, FactKind::Performed);
+    let [first, last] = [out, out + 64].map(|line| performed.iter().find(|fact| fact.line == line).unwrap().time);
+    assert!(first > last, "it waited for the fill");
+    let passes = facts(&ran, FactKind::PersistPassed(PersistScope::Thread));
+    assert!(durable_by(&ran, out..out + 64) <= passes[0].time);
+}
+
+#[test]
 fn a_cta_waits_for_its_own_warps_and_a_kernel_for_every_cta() {
     // CTA 3 comes late: when does CTA 0 pass?
     let late = "setp.ne.u32 %p1, %cta, 3;\n@%p1 bra GO;\nmov.u32 %r20, 2000;\nWAIT:\nsub.u32 %r20, %r20, 1;\n\

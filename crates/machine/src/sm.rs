@@ -273,6 +273,9 @@ impl Sm {
             let facts = kernel_facts(&launch, self.record.launches, self.p.sm.warp_size);
             self.host.tell(&SmEvent::KernelStarts(&facts));
         }
+        if let Some(order) = &self.memory.leaving.order {
+            self.host.tell(&SmEvent::LaunchStarts(order.issued()));
+        }
         self.front_end.begin_launch(&launch);
         // A front-end buffer looks ahead at registers; a second instruction of a cycle is judged behind the
         // first.
@@ -445,6 +448,13 @@ impl Receiver for Sm {
             }
             SmMsg::Peer(PeerMessage { from, message }) => {
                 self.host.handler.message(from, message, &mut self.host.outbox);
+                let durable = self.memory.take_durables(&mut self.host, &mut self.record);
+                if let Some(launch) = self.launch.take() {
+                    if durable {
+                        self.persisted(cycle, &launch, cx);
+                    }
+                    self.launch = Some(launch);
+                }
                 if let Some(launch) = self.launch.as_ref().filter(|_| self.front_end.present) {
                     let (core, host) = (&mut self.core, &mut self.host);
                     // The handler may have made room: warps that waited for it may issue, and those that only

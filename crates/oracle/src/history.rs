@@ -103,7 +103,8 @@ impl History<'_, '_> {
             }
             while let Some(event) = events.get(next_event).filter(|event| event.fact as usize == at) {
                 // What is performed is durable where the L2 survives: nothing to judge.
-                if fact.kind != FactKind::Performed || event.effect == Effect::NonTemporal {
+                let promises = event.effect != Effect::May && fact.kind != FactKind::Performed;
+                if promises || event.effect == Effect::NonTemporal {
                     self.guaranteed(at, fact, event.line as usize, event.version, event.effect);
                 }
                 next_event += 1;

@@ -28,6 +28,7 @@ pub mod cuts;
 pub mod epochs;
 pub mod history;
 pub mod judge;
+mod open_fences;
 pub mod order;
 pub mod overtaking;
 pub mod regions;

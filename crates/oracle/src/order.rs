@@ -28,6 +28,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::authors::{ShownAuthor, misattributed};
+use super::open_fences::OpenFences;
 use super::{LINE, WORDS, runs};
 use durawarp_persist::image::PmImage;
 use durawarp_persist::journal::{Author, Fact, FactKind, Journal, Thread};
@@ -149,7 +150,7 @@ struct Pending {
     /// What the next fence guarantees: stores, and whether they bypassed the caches.
     covered: Vec<(u32, bool)>,
     /// For each fence that did not wait, and is not settled, the stores that it did not wait for.
-    unsettled: VecDeque<Vec<(u32, bool)>>,
+    unsettled: VecDeque<(u32, Vec<(u32, bool)>)>,
     /// Its stores that no persist barrier covers yet, and whether they bypassed the caches.
     open: Vec<(u32, bool)>,
     /// Of each scope, how many persist barriers it has come to, and passed.
@@ -209,6 +210,7 @@ impl<'a> RunOrder<'a> {
             warps: BTreeMap::new(),
             epochs: BTreeMap::new(),
             paths: BTreeMap::new(),
+            fences: OpenFences::default(),
         };
         reader.read();
         order
@@ -315,6 +317,8 @@ struct Reader<'o, 'a> {
     /// By SM, where the machine orders them: non-temporal stores that nothing guarantees yet, in the order of
     /// issue.
     paths: BTreeMap<Path, VecDeque<u32>>,
+    /// Where caches keep the order on.
+    fences: OpenFences,
 }
 
 /// An SM, or a core, which the host is not; and a line.
@@ -354,7 +358,7 @@ impl Reader<'_, '_> {
                 (FactKind::FencePassed, _) => {
                     let pending = self.warps.entry(fact.author.thread()).or_default();
                     let mut covered = std::mem::take(&mut pending.covered);
-                    covered.extend(pending.unsettled.iter().flatten());
+                    covered.extend(pending.unsettled.iter().flat_map(|(_, stores)| stores));
                     self.guarantee(at, &covered);
                 }
                 // A fence that did not wait guarantees what was written back. Non-temporal stores wait in a
@@ -363,13 +367,16 @@ impl Reader<'_, '_> {
                     let pending = self.warps.entry(fact.author.thread()).or_default();
                     let (non_temporal, covered) =
                         std::mem::take(&mut pending.covered).into_iter().partition(|(_, nt)| *nt);
-                    pending.unsettled.push_back(non_temporal);
+                    pending.unsettled.push_back((at, non_temporal));
+                    self.fences.opens(at, fact);
                     self.guarantee(at, &covered);
                 }
                 (FactKind::FenceSettled, _) => {
                     let pending = self.warps.entry(fact.author.thread()).or_default();
-                    let covered = pending.unsettled.pop_front().unwrap_or_default();
+                    let (fence, covered) = pending.unsettled.pop_front().unwrap_or_default();
                     self.guarantee(at, &covered);
+                    self.fences.settles(fence, fact);
+                    self.release(at);
                 }
                 // Epochs end for the host always, for CTAs and kernels where the machine promises it.
                 (FactKind::KernelStarted, _) => self.end_epoch(at, Epoch::Host),
@@ -392,7 +399,10 @@ impl Reader<'_, '_> {
                     let stores = self.merged.remove(&key).unwrap_or_default();
                     self.cleaned.entry(key).or_default().push_back(stores);
                 }
-                (FactKind::PersistReached(scope), _) => self.reach(fact, scope),
+                (FactKind::PersistReached(scope), _) => {
+                    self.fences.wide |= scope == PersistScope::Kernel;
+                    self.reach(fact, scope);
+                }
                 (FactKind::PersistPassed(scope), _) => self.pass(at, fact, scope),
                 (
                     FactKind::BarrierReached
@@ -498,7 +508,13 @@ impl Reader<'_, '_> {
         for program in combined.iter().copied().chain(program) {
             self.order.place[program as usize] = (line, version);
         }
-        self.order.events.push(IntervalEvent { fact: at, line, version, effect: Effect::May });
+        // Where caches keep the order on, a version may be durable only once what comes before it is.
+        let waits = self.model.promises.non_temporal == NonTemporalOrder::EpochsInCaches
+            && self.model.domain != Domain::Eadr
+            && self.fences.keep(line, version, program.map(|program| (program, &journal.facts()[program as usize])));
+        if !waits {
+            self.order.events.push(IntervalEvent { fact: at, line, version, effect: Effect::May });
+        }
         if self.model.domain == Domain::Eadr {
             self.order.events.push(IntervalEvent { fact: at, line, version, effect: Effect::Prefix });
         } else if by_host {
@@ -591,7 +607,7 @@ impl Reader<'_, '_> {
                 FactKind::StoredNonTemporal,
                 NonTemporalOrder::ByFences | NonTemporalOrder::BeforeCached | NonTemporalOrder::BeforeCachedOfCta,
             )
-            | (_, NonTemporalOrder::Epochs) => 0,
+            | (_, NonTemporalOrder::Epochs | NonTemporalOrder::EpochsInCaches) => 0,
             _ => waiting.partition_point(|&waits| waits < store),
         };
         if own.kind == FactKind::StoredNonTemporal {
@@ -605,6 +621,13 @@ impl Reader<'_, '_> {
         }
         let covered: Vec<(u32, bool)> = waiting.drain(..count).map(|store| (store, true)).collect();
         self.guarantee(at, &covered);
+    }
+
+    /// A fence is settled: versions that waited for it may be durable.
+    fn release(&mut self, at: u32) {
+        for (line, version) in self.fences.released() {
+            self.order.events.push(IntervalEvent { fact: at, line, version, effect: Effect::May });
+        }
     }
 
     /// The stores and host writes of an epoch are guaranteed.
@@ -698,10 +721,12 @@ impl Instant<'_> {
         while let Some(event) = self.order.events.get(self.next).filter(|event| (event.fact as usize) < at) {
             let bounds = &mut self.bounds[event.line as usize];
             match event.effect {
-                Effect::May => bounds.may = event.version,
+                Effect::May => bounds.may = bounds.may.max(event.version),
                 Effect::Prefix => bounds.must = bounds.must.max(event.version),
                 Effect::NonTemporal => bounds.through = bounds.through.max(event.version),
             }
+            // What is guaranteed may be durable, though another warp's fence keeps it back.
+            bounds.may = bounds.may.max(bounds.must).max(bounds.through);
             let versions = &self.order.lines[event.line as usize].versions;
             while bounds.must < bounds.through && versions[bounds.must as usize].through {
                 bounds.must += 1;

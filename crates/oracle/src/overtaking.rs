@@ -252,7 +252,7 @@ impl<'a> Overtaking<'a> {
         let clock = self.clock_at(store);
         let whole = match self.order.promises.non_temporal {
             NonTemporalOrder::Fifo => true,
-            NonTemporalOrder::Epochs => false,
+            NonTemporalOrder::Epochs | NonTemporalOrder::EpochsInCaches => false,
             NonTemporalOrder::ByFences | NonTemporalOrder::BeforeCached | NonTemporalOrder::BeforeCachedOfCta => {
                 own.kind != FactKind::StoredNonTemporal
             }
@@ -273,6 +273,17 @@ impl<'a> Overtaking<'a> {
         past.iter().filter(before).copied().collect()
     }
 
+    /// Where launches are ordered, the non-temporal stores of those before a store's own, from launch `whole`
+    /// on, which is that one then.
+    fn of_earlier_launches(&self, store: &Fact, whole: &mut u32) -> Vec<u32> {
+        let ordered = self.order.promises.non_temporal == NonTemporalOrder::EpochsInCaches;
+        let Some((launch, _)) = store.author.cta().filter(|&(launch, _)| ordered && launch > *whole) else {
+            return Vec::new();
+        };
+        let from = std::mem::replace(whole, launch);
+        self.paths.range((from, 0)..(launch, 0)).flat_map(|(_, [past, _])| past).copied().collect()
+    }
+
     /// Raises bounds until they contain all that the machine and persist barriers order before these stores,
     /// and before what comes along with that in a line. Cost: the stores of the epochs before.
     fn close(&self, mut stores: Vec<u32>, bounds: &mut BTreeMap<u32, Bounds>) {
@@ -280,8 +291,16 @@ impl<'a> Overtaking<'a> {
         // Of each warp, the latest store looked at; what is ordered before a store through the caches is so
         // before later ones.
         let mut followed: BTreeMap<Option<Thread>, (u32, bool)> = BTreeMap::new();
+        // Launches whose stores are all there.
+        let mut whole = 0;
         while let Some(store) = stores.pop() {
             let own = self.fact(store);
+            for past in self.of_earlier_launches(own, &mut whole) {
+                let Some((line, version)) = self.order.version_of(past as usize) else { continue };
+                let bound = &mut bounds.entry(line as u32).or_default().through;
+                let from = std::mem::replace(bound, version.max(*bound));
+                stores.extend(self.along(line, from..version, true));
+            }
             let through = own.kind == FactKind::StoredNonTemporal;
             let latest = followed.entry(own.author.thread()).or_insert((0, true));
             if store >= latest.0 || latest.1 && !through {
@@ -495,6 +514,15 @@ mod tests {
         barrier(&mut other);
         other.through(warp(1), FLAG, 2).ordered(warp(1)).through(warp(1), DATA, 3);
         assert_eq!(ordered_state(&other, NonTemporalOrder::BeforeCached), [0, 2, 3]);
+    }
+
+    #[test]
+    fn what_earlier_launches_stored_is_durable_first_where_caches_keep_the_order_on() {
+        let later = Author::Warp { sm: 1, launch: 1, cta: 0, warp: 0, pc: 0 };
+        let mut script = Script::default();
+        script.through(warp_of(7, 0), LOG, 1).through(later, DATA, 3);
+        assert_eq!(ordered_state(&script, NonTemporalOrder::EpochsInCaches), [1, 0, 3]);
+        assert_eq!(ordered_state(&script, NonTemporalOrder::Epochs), [0, 0, 3]);
     }
 
     #[test]

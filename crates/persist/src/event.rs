@@ -11,9 +11,12 @@
 //! | host | events | offers |
 //! |---|---|---|
 //! | SM | [`SmEvent`] | [`SmOffer`] |
-//! | L2 slice | [`SliceEvent`] | whether a line stays ([`keeps`](super::handler::SliceHandler::keeps)) |
+//! | L2 slice | [`SliceEvent`] | whether a line stays, a request goes ([`keeps`], [`admits`]) |
 //! | memory controller, of either machine | [`ControllerEvent`] | - |
 //! | command processor | [`HostHandler`](super::handler::HostHandler) | - |
+//!
+//! [`keeps`]: super::handler::SliceHandler::keeps
+//! [`admits`]: super::handler::SliceHandler::admits
 //!
 //! A handler says once what it wants to hear of ([`SmInterests`], [`SliceInterests`]), so that a host does
 //! not pay for what no handler wants. Invariants: an offer has no effect by itself, unless its table row says
@@ -46,6 +49,10 @@ pub struct SmInterests {
     /// Its fences order what they do not wait for. Where the L1 combines stores, lines of persistent memory
     /// leave it then by [`Outbox::persist`](super::outbox::Outbox::persist) alone.
     pub persist_order: bool,
+    /// What leaves by `Outbox::persist` goes to the L2, where the scheme's handlers of slices keep the order
+    /// on; they say what is durable, and the SM's passes it on
+    /// ([`Outbox::durable`](super::outbox::Outbox::durable)).
+    pub persists_by_l2: bool,
     /// Warps ask it before they issue a store to persistent memory, and it gets a copy of what they store.
     pub front_end: bool,
     /// A warp waits until its store is durable: for bulk copies to persistent memory, too, which then leave
@@ -58,6 +65,9 @@ pub struct SmInterests {
 pub struct SliceInterests {
     /// Lines whose writes are durable.
     pub durability: bool,
+    /// It is asked before a store, an atomic or a write-back of an SM is served
+    /// ([`admits`](super::handler::SliceHandler::admits)).
+    pub admissions: bool,
     /// It is offered dirty lines of persistent memory that may make room for another.
     pub victims: Option<VictimSearch>,
 }
@@ -212,7 +222,11 @@ pub enum SmEvent<'a> {
     },
     /// A persist barrier of the kernel opens at this SM: its stores up to this number are before the barrier.
     KernelBarrier(u64),
-    /// What left as `id` by [`Outbox::persist`](super::outbox::Outbox::persist) is durable.
+    /// Where the handler orders what leaves a combining L1: a launch starts, and the SM's stores up to this
+    /// number are of earlier ones.
+    LaunchStarts(u64),
+    /// What left as `id` by [`Outbox::persist`](super::outbox::Outbox::persist) is durable, or performed at
+    /// the L2 where it went there.
     Persisted(u64),
     /// A warp begins.
     WarpStarts {

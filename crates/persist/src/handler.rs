@@ -206,8 +206,14 @@ pub trait SliceHandler: Handler {
     fn event(&mut self, event: &SliceEvent<'_>, outbox: &mut Outbox);
 
     /// A dirty line that is to make room for another stays. It is asked again.
-    fn keeps(&mut self, _line: u64) -> bool {
+    fn keeps(&mut self, _line: u64, _outbox: &mut Outbox) -> bool {
         false
+    }
+
+    /// The slice serves a store, an atomic or a write-back of an SM now; else this waits at the head of the
+    /// input, and is asked about again.
+    fn admits(&mut self, _access: &Access, _outbox: &mut Outbox) -> bool {
+        true
     }
 }
 

@@ -7,7 +7,7 @@
 //! | [`event`], [`cpu_event`] | what hosts of GPUs and of CPUs offer, tell and ask |
 //! | [`outbox`] | what a handler does |
 //! | [`vocab`], [`access`] | the words of both: classes of stores, fences, boundaries, rules |
-//! | [`journal`], [`image`], [`kernel_order`] | facts of a run, what is durable after them, order of kernels |
+//! | [`journal`], [`image`] | facts of a run, what is durable after them |
 //! | [`undo`] | layout of undo logs, and recovery by them |
 //! | [`dependency`], [`sequence`], [`non_temporal`] | dependencies of stores, completion windows, their order |
 //! | [`selection`], [`regions`], [`storage`] | what a scheme reports: paths, regions, hardware |
@@ -29,7 +29,6 @@ pub mod event;
 pub mod handler;
 pub mod image;
 pub mod journal;
-pub mod kernel_order;
 pub mod non_temporal;
 pub mod outbox;
 mod part;

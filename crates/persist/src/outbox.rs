@@ -82,12 +82,13 @@ pub struct Outbox {
     moves: Vec<Move>,
     cleans: Vec<u64>,
     persists: VecDeque<(u64, u64)>,
+    durables: Vec<u64>,
     settled: Vec<Author>,
     depends: Dependencies,
     now: Time,
 }
 
-state!(Outbox { saved: messages, flushes, moves, cleans, persists, settled, depends, now; kept: notes, noting });
+state!(Outbox { saved: messages, flushes, moves, cleans, persists, durables, settled, depends, now; kept: notes, noting });
 
 /// Bytes that a slice's handler moves between a buffer of its own and the memory reserved for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -246,10 +247,9 @@ impl Outbox {
         &mut self.cleans
     }
 
-    /// Has a line's dirty bytes leave the SM's L1 for memory, past the L2's array; the line stays. `id` is
-    /// the handler's name for what leaves, and comes back in
-    /// `SmEvent::Persisted`. Only a handler that orders what leaves
-    /// may.
+    /// Has a line's dirty bytes leave the SM's L1 for memory, past the L2's array, or for the L2, where the
+    /// handler's interests say so; the line stays. `id` is the handler's name for what leaves, and comes back
+    /// in `SmEvent::Persisted`. Only a handler that orders what leaves may.
     #[inline]
     pub fn persist(&mut self, line: u64, id: u64) {
         self.persists.push_back((line, id));
@@ -259,6 +259,18 @@ impl Outbox {
     #[inline]
     pub fn persists(&mut self) -> &mut VecDeque<(u64, u64)> {
         &mut self.persists
+    }
+
+    /// Tells the SM that what left for the L2 under this name is durable.
+    #[inline]
+    pub fn durable(&mut self, id: u64) {
+        self.durables.push(id);
+    }
+
+    /// What is durable, by its names; taken by its host.
+    #[inline]
+    pub fn durables(&mut self) -> &mut Vec<u64> {
+        &mut self.durables
     }
 
     /// Takes what is to be moved.
@@ -383,6 +395,9 @@ mod tests {
         outbox.persist(512, 8);
         assert_eq!((std::mem::take(outbox.cleans()), outbox.cleans().len()), (vec![256, 128], 0));
         assert_eq!(outbox.persists().drain(..).collect::<Vec<_>>(), [(384, 9), (512, 8)]);
+        outbox.durable(8);
+        outbox.durable(9);
+        assert_eq!((std::mem::take(outbox.durables()), outbox.durables().len()), (vec![8, 9], 0));
         assert!(outbox.is_empty(), "these are no messages");
         outbox.transfer(Move::Out(128));
         outbox.transfer(Move::In(64));

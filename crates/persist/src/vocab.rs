@@ -238,6 +238,9 @@ pub enum NonTemporalOrder {
     /// Those of a warp before a fence that did not wait for them are durable before any store to persistent
     /// memory that the program orders behind the fence is performed.
     Epochs,
+    /// The same, and all of earlier launches: durable before any store to persistent memory that the program
+    /// orders behind them is durable. It may be performed before, since caches keep the order on.
+    EpochsInCaches,
     /// As [`NonTemporalOrder::BeforeCached`], and one is durable before that of a later instruction is
     /// performed, unless both are of one line.
     Fifo,

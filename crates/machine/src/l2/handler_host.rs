@@ -7,7 +7,9 @@
 use std::collections::VecDeque;
 
 use durawarp_checkpoint::state;
-use durawarp_persist::handler::{Outbox, Peer, SchemeMessage, SliceEvent, SliceHandler, SliceInterests, report_of};
+use durawarp_persist::handler::{
+    Access, AccessKind, Outbox, Peer, SchemeMessage, SliceEvent, SliceHandler, SliceInterests, report_of,
+};
 
 /// A handler, if there is one, and what belongs to it.
 #[derive(Debug, Default)]
@@ -71,7 +73,22 @@ impl SliceHost {
 
     /// The handler has a dirty line of persistent memory stay.
     pub(super) fn keeps(&mut self, line: u64) -> bool {
-        self.handler.as_mut().is_some_and(|handler| handler.keeps(line))
+        self.handler.as_mut().is_some_and(|handler| handler.keeps(line, &mut self.outbox))
+    }
+
+    /// The handler, where it wants to be asked, lets the slice serve a request. One to a line that is to be
+    /// written back waits until it is: what it stores is not to leave with that.
+    pub(super) fn admits(&mut self, access: Option<&Access>) -> bool {
+        let Some(access) = access.filter(|access| self.wants.admissions && access.kind != AccessKind::Load) else {
+            return true;
+        };
+        let Some(handler) = &mut self.handler else { return true };
+        !self.outbox.cleans().contains(&access.line) && handler.admits(access, &mut self.outbox)
+    }
+
+    /// The handler has named lines to be written back.
+    pub(super) fn has_cleans(&mut self) -> bool {
+        !self.outbox.cleans().is_empty()
     }
 
     /// A peer has written.

@@ -92,6 +92,11 @@ impl MshrFile {
         self.entries[mshr].queue.len() < self.merges
     }
 
+    /// A store queues.
+    pub(super) fn holds_stores(&self, mshr: u16) -> bool {
+        self.entries[mshr].queue.iter().any(|request| request.kind.stores())
+    }
+
     /// Queues a request.
     pub(super) fn push(&mut self, mshr: u16, request: Request) {
         self.entries[mshr].queue.push_back(request);

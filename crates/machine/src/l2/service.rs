@@ -30,6 +30,10 @@ impl L2Slice {
     /// Serves the input in order as far as it can now, and asks to be woken for the rest.
     pub(super) fn serve_input(&mut self, cx: &mut Ctx<'_, Msg>) {
         let now = cx.now();
+        // What the handler asks for before requests are served may be what the first of them waits for.
+        if self.host.wants.admissions {
+            self.clean_requested(cx);
+        }
         while let Some(head) = self.input.head() {
             // A reply needs room in the injection port, so that a slice that cannot answer takes nothing in.
             let room = self.injection.backlog_at_most(self.spec.reply_flits);
@@ -43,7 +47,9 @@ impl L2Slice {
             let slice = self.ports.map().slice_of(request.line) as u16;
             // Serving changes what the access finds: what the handler hears is fixed before.
             let access = self.access_of(&request);
-            match self.serve(request, cx) {
+            let served =
+                if self.host.admits(access.as_ref()) { self.serve(request, cx) } else { Served::Stalled(request) };
+            match served {
                 Served::Done(bytes) => {
                     if let Some(access) = access {
                         self.host.tell(&SliceEvent::Accessed(&access));
@@ -62,7 +68,10 @@ impl L2Slice {
                 Served::Stalled(request) => {
                     let fresh = self.input.stall(Arrival { ready, request });
                     self.counters.stalls += u64::from(fresh);
-                    return;
+                    // The handler may have named what is to leave first: the head tries again once it has.
+                    if !self.host.wants.admissions || !self.clean_requested(cx) {
+                        return;
+                    }
                 }
             }
         }
@@ -222,6 +231,15 @@ impl L2Slice {
                 self.reply(from, Reply { tag, kind, sectors, payload: Payload::Line(line) }, 0, 0, cx);
                 bytes
             }
+            // A line that its SM's handler has leave: its box goes back with the reply.
+            (RequestKind::Write, Payload::Persist(persist)) => {
+                let line = persist.line.as_deref().expect("a line that its SM's handler has leave has bytes");
+                let (mask, bytes) = (line.mask, line.mask.count_ones());
+                self.array.store(place, line);
+                self.note_performed(place, mask, from, cx);
+                self.reply(from, Reply { tag, kind, sectors, payload: Payload::Persist(persist) }, 0, 0, cx);
+                bytes
+            }
             (RequestKind::Atomic, Payload::Atomics(mut atomics)) => {
                 let (lanes, passes) = (u32::from(atomics.count), atomics.passes());
                 let written = self.array.perform_atomics(place, &mut atomics);
@@ -358,21 +376,33 @@ impl L2Slice {
         Served::Done(bytes)
     }
 
-    /// Writes back the lines that the handler wants to leave early; a line with a fill under way later.
-    pub(super) fn clean_requested(&mut self, cx: &mut Ctx<'_, Msg>) {
-        let mut lines = std::mem::take(self.host.outbox.cleans());
-        lines.retain(|&line| {
-            let place = self.array.find(line).filter(|&place| self.array.dirty(place) != 0);
-            let filling = place.is_some_and(|place| self.mshrs.of(place).is_some());
-            if let Some(place) = place.filter(|_| !filling && !self.durability.l2_survives()) {
-                self.write_back(place, cx);
-            }
-            if !filling {
+    /// Writes back the lines that the handler wants to leave early; a line with a fill under way, for which
+    /// its stores wait, later. True when any was dealt with.
+    pub(super) fn clean_requested(&mut self, cx: &mut Ctx<'_, Msg>) -> bool {
+        let (mut later, mut any) = (Vec::new(), false);
+        // Told that a line is durable, the handler may name others.
+        while self.host.has_cleans() {
+            for line in std::mem::take(self.host.outbox.cleans()) {
+                let place = self.array.find(line);
+                if place.is_some_and(|place| self.is_filling(place)) {
+                    later.push(line);
+                    continue;
+                }
+                if let Some(place) = place.filter(|_| !self.durability.l2_survives()) {
+                    self.write_back(place, cx);
+                }
                 self.tell_durable(line);
+                any = true;
             }
-            filling
-        });
-        *self.host.outbox.cleans() = lines;
+        }
+        *self.host.outbox.cleans() = later;
+        any
+    }
+
+    /// The place has a fill under way that keeps stores back, or that must not overwrite them.
+    fn is_filling(&self, place: usize) -> bool {
+        let stores = |mshr| self.array.dirty(place) != 0 || self.mshrs.holds_stores(mshr);
+        self.mshrs.of(place).is_some_and(stores)
     }
 
     /// Requests the sectors of a request that are neither there nor on their way, if there is a credit.
@@ -409,10 +439,11 @@ impl L2Slice {
     }
 
     /// Whether a write that misses goes on to memory. Where dirty lines of persistent memory are never
-    /// written, none does.
+    /// written, none does, nor one whose line a handler orders.
     fn writes_on(&self, request: &Request) -> bool {
         let kept_back = self.drops && Medium::of(request.line) == Medium::Nvm;
-        self.spec.write_miss == WriteMiss::Naive && request.kind == RequestKind::Write && !kept_back
+        let ordered = matches!(request.payload, Payload::Persist(_));
+        self.spec.write_miss == WriteMiss::Naive && request.kind == RequestKind::Write && !kept_back && !ordered
     }
 
     /// A write that misses goes on to memory; its place waits for what memory has then. Returns the bytes
@@ -470,7 +501,9 @@ impl L2Slice {
 
     /// Tells a handler that tracks durability of a line that has no write on its way any more.
     pub(super) fn tell_durable(&mut self, line: u64) {
-        if self.host.wants.durability && Medium::of(line) == Medium::Nvm && self.durability.is_durable(line) {
+        // One that is to be written back yet is not durable, whatever earlier writes of it are.
+        let concerns = self.host.wants.durability && Medium::of(line) == Medium::Nvm;
+        if concerns && self.durability.is_durable(line) && !self.host.outbox.cleans().contains(&line) {
             self.host.tell(&SliceEvent::Durable(line));
         }
     }

@@ -125,9 +125,9 @@ impl MemorySide {
         if !self.port.network.has_room() {
             return Cleaned::NoRoom;
         }
-        if let Some((line, id)) = persist {
+        if let Some(persist) = persist {
             host.outbox.persists().pop_front();
-            self.send_persist(line, id, record, cx);
+            self.send_persist(persist, host.wants.persists_by_l2, record, cx);
             return Cleaned::Sent;
         }
         match self.leaving.cleaning.take_first() {

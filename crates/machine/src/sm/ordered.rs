@@ -4,6 +4,11 @@
 //!   store ──[handler: join?]──> line in the L1 ──[handler: Outbox::persist]──> write-through ──> memory
 //!              ▲ number, and what is ordered before it                       └──acknowledged──> handler, fences
 //! ```
+//! Where the handler has lines leave for the L2 ([`SmInterests::persists_by_l2`]), the write is an ordinary
+//! one: it is performed there, and later the scheme's handlers say that it is durable.
+//!
+//! [`SmInterests::persists_by_l2`]: durawarp_persist::handler::SmInterests::persists_by_l2
+//!
 //! Stores are numbered in the order of issue, and join their lines in it. A fence that does not wait makes
 //! its warp's later stores come after the numbers so far; who passes a barrier of the CTA, reads its shared
 //! memory, or follows an atomic or a memory fence of the CTA knows of the fences before. The *handler*
@@ -13,7 +18,8 @@
 //! Source: Gope et al. section 6.1 (alternative implementation), after BPFS. Invariants: what waits is the
 //! head of the load-store unit, a fence, or the end of a CTA, never what a line needs to leave; one line
 //! leaves a cycle, ahead of the unit's next access, so that nothing joins bytes that are about to leave. A
-//! release waits until what it cleans is durable (its write-through has no earlier answer). Not modelled: a
+//! release waits until what it cleans is durable, or
+//! performed at the L2 (a write-through has no earlier answer). Not modelled: a
 //! load that misses other bytes of a dirty line could be merged with these; here the line leaves first.
 
 use crate::msg::{Msg, Payload, Persist, Request, RequestKind, sectors_touched};
@@ -69,14 +75,20 @@ impl MemorySide {
         self.leaving.order.as_ref().is_some_and(|order| order.is_pending(slot.cta, slot.order.non_temporal))
     }
 
-    /// Sends a line's bytes to memory, as the handler has said. The caller has made sure of room in the miss
-    /// queue.
-    pub(super) fn send_persist(&mut self, line: u64, id: u64, record: &mut Record, cx: &mut Ctx<'_, Msg>) {
+    /// Sends a line's bytes to memory, or to the L2, as the handler has said. The caller has made sure of
+    /// room in the miss queue.
+    pub(super) fn send_persist(
+        &mut self,
+        (line, id): (u64, u64),
+        by_l2: bool,
+        record: &mut Record,
+        cx: &mut Ctx<'_, Msg>,
+    ) {
         let mut content = self.port.line_pool.take();
         let dirty = self.l1.clean(line, &mut content);
         assert!(dirty, "a handler has a line leave that has no dirty bytes");
         record.counters.l1_cleanings += 1;
-        record.counters.persists += 1;
+        record.counters.persists += u64::from(!by_l2);
         record.note_line(FactKind::Cleaned, line);
         let number = self.leaving.cleaning.number();
         if let Some(order) = &mut self.leaving.order {
@@ -85,7 +97,36 @@ impl MemorySide {
         let sectors = sectors_touched(content.mask);
         let payload = self.port.begin_persist(Payload::Line(content), record.now, id, record.now);
         let (tag, from) = (cleaning_tag(number), self.port.requester);
-        self.port.network.push(Request { line, tag, from, kind: RequestKind::NonTemporal, sectors, payload }, cx);
+        let kind = if by_l2 { RequestKind::Write } else { RequestKind::NonTemporal };
+        self.port.network.push(Request { line, tag, from, kind, sectors, payload }, cx);
+    }
+
+    /// What left for the L2 is performed there.
+    pub(super) fn persist_performed(&mut self, persist: Box<Persist>, host: &mut SmHost) {
+        let id = persist.mark;
+        self.port.recycle_persist(persist);
+        let Some(order) = &mut self.leaving.order else { unreachable!("a line left by its handler's word") };
+        for number in order.perform(id) {
+            self.leaving.cleaning.perform(number);
+        }
+        host.tell(&SmEvent::Persisted(id));
+    }
+
+    /// What the handler says to be durable of what left for the L2; false where that is nothing.
+    pub(super) fn take_durables(&mut self, host: &mut SmHost, record: &mut Record) -> bool {
+        let ids = std::mem::take(host.outbox.durables());
+        let Some(order) = self.leaving.order.as_mut().filter(|_| !ids.is_empty()) else { return false };
+        for id in ids {
+            // The slice's reply may come behind the word that what it performed is durable.
+            let (cleanings, settled) = order.arrive(id);
+            for number in cleanings {
+                self.leaving.cleaning.perform(number);
+            }
+            for author in settled {
+                record.note_of(author, FactKind::FenceSettled, 0);
+            }
+        }
+        true
     }
 
     /// What left is durable.

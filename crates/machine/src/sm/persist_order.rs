@@ -90,6 +90,11 @@ impl PersistOrder {
         self.left.insert(id, left);
     }
 
+    /// What left is performed at the L2: the cleanings performed with it.
+    pub(super) fn perform(&mut self, id: u64) -> Vec<u64> {
+        self.left.get_mut(&id).map(|left| std::mem::take(&mut left.cleanings)).unwrap_or_default()
+    }
+
     /// What left is durable: the cleanings performed with it, and who fenced what is settled now.
     pub(super) fn arrive(&mut self, id: u64) -> (Vec<u64>, Vec<Author>) {
         let left = self.left.remove(&id).unwrap_or_default();
@@ -103,9 +108,11 @@ impl PersistOrder {
         (left.cleanings, settled.into_iter().map(|(.., author)| author).collect())
     }
 
-    /// Who waits, for a report: lines that must leave, writes under way, stores not durable.
+    /// Who waits, for a report: lines that must leave, writes under way, stores not durable. What is
+    /// performed at the L2 may stay there.
     pub(super) fn waiting(&self) -> Option<(usize, usize, usize)> {
-        (!self.pending.is_empty()).then_some((self.dirty.len(), self.left.len(), self.pending.len()))
+        let on_their_way = self.left.values().any(|left| !left.cleanings.is_empty());
+        (on_their_way || !self.dirty.is_empty()).then_some((self.dirty.len(), self.left.len(), self.pending.len()))
     }
 }
 
@@ -129,5 +136,17 @@ mod tests {
         assert!(books.is_pending(0, 2) && books.is_pending(1, 3));
         assert_eq!(books.arrive(51), (vec![9], vec![author]), "the other CTA's store is not waited for");
         assert!(!books.is_pending(0, 4) && books.is_pending(1, 3));
+    }
+
+    #[test]
+    fn what_is_performed_at_the_l2_has_cleaned_its_lines_and_is_pending_until_it_is_durable() {
+        let mut books = PersistOrder::default();
+        books.issue(0, 1);
+        books.join(0, 0);
+        books.leave(0, 50, 8);
+        assert_eq!((books.perform(50), books.perform(50)), (vec![8], vec![]));
+        assert!(books.is_pending(0, 1));
+        assert_eq!(books.arrive(50), (vec![], vec![]));
+        assert!(!books.is_pending(0, 1));
     }
 }

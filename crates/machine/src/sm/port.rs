@@ -48,6 +48,14 @@ impl SlicePort {
         Payload::Persist(persist)
     }
 
+    /// Takes the box of a persist back, whose acknowledgement says nothing of durability.
+    pub(super) fn recycle_persist(&mut self, mut persist: Box<Persist>) {
+        if let Some(line) = persist.line.take() {
+            self.line_pool.give(line);
+        }
+        self.spare_persists.push(persist);
+    }
+
     /// A persist's acknowledgement is here.
     pub(super) fn end_persist(&mut self, mut persist: Box<Persist>, host: &mut SmHost, record: &mut Record) {
         if let Some(line) = persist.line.take() {

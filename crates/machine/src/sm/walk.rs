@@ -528,6 +528,10 @@ impl Sm {
                 self.answered(load, cycle, cycle, launch, cx);
             }
             (RequestKind::WriteBackAll, _) => self.slice_written_back(reply.tag as usize, cx),
+            (RequestKind::Write, Payload::Persist(persist)) => {
+                self.memory.persist_performed(persist, &mut self.host);
+                self.released(cycle, launch, cx);
+            }
             (RequestKind::NonTemporal, Payload::Persist(persist)) if is_cleaning(reply.tag) => {
                 self.memory.persisted(persist, &mut self.host, &mut self.record);
                 self.persisted(cycle, launch, cx);
@@ -550,7 +554,7 @@ impl Sm {
     }
 
     /// A line that left by its handler's word is durable.
-    fn persisted(&mut self, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
+    pub(super) fn persisted(&mut self, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
         for warp in 0..self.core.slots.len() {
             if let Wait::Durable { ordered, flushing: true, then } = self.core.slots[warp].wait
                 && !self.memory.is_unpersisted(&self.core.slots[warp])

@@ -87,7 +87,7 @@ impl SliceHandler for VictimSnoop {
         }
     }
 
-    fn keeps(&mut self, line: u64) -> bool {
+    fn keeps(&mut self, line: u64, _: &mut Outbox) -> bool {
         self.looks(line)
     }
 }

@@ -671,7 +671,7 @@ fn a_line_leaves_the_l2_when_the_copies_of_its_stores_have_come() {
     arrives(&mut handler);
     let mut outbox = Outbox::default();
     SliceHandler::event(&mut handler, &SliceEvent::Accessed(&access), &mut outbox);
-    let keeps = |handler: &mut snoop::VictimSnoop, line| SliceHandler::keeps(handler, line);
+    let keeps = |handler: &mut snoop::VictimSnoop, line| SliceHandler::keeps(handler, line, &mut Outbox::default());
     assert!(!keeps(&mut handler, 128));
     SliceHandler::event(&mut handler, &SliceEvent::Accessed(&access), &mut outbox);
     assert!(keeps(&mut handler, 128) && !keeps(&mut handler, 256));

@@ -104,6 +104,7 @@ impl<'a> Kernels<'a> {
             match non_temporal {
                 NonTemporalOrder::ByFences => None,
                 NonTemporalOrder::Epochs => Some(Promise::WarpEpochs),
+                NonTemporalOrder::EpochsInCaches => Some(Promise::CachedEpochs),
                 NonTemporalOrder::BeforeCachedOfCta => Some(Promise::PastCachesOfCta),
                 NonTemporalOrder::BeforeCached | NonTemporalOrder::Fifo => Some(Promise::PastCaches),
             },

@@ -41,6 +41,9 @@ promises! {
     ClaimedKernel => "claimed: every persist barrier orders as pm.barrier.kr would (P2)",
     Scopes => "what a scope stored before a persist barrier is durable before what it stored after (P2)",
     WarpEpochs => "what a warp stored before a fence is durable before what the program orders behind it (P5)",
+    CachedEpochs =>
+        "what a warp stored before a fence, and all that earlier launches stored, is durable before what the program \
+         orders behind it is durable (P5)",
     PastCachesOfCta =>
         "stores past the caches are durable before later ones of their CTA through them are performed (P5)",
     PastCaches => "stores past the caches are durable before later ones through them are performed (P5)",

@@ -1,9 +1,15 @@
 //! Tests of the handler by itself: what joins, what leaves when, what is kept back.
 
+use super::super::hub::EpochTagHub;
 use super::*;
 
+fn of(levels: TagLevels) -> EpochTagSm {
+    let place = HandlerPlace { sms: 1, slices: 2, l1_combines: true, ..HandlerPlace::default() };
+    EpochTagSm::new(&EpochTagSpec { levels, past_entries: 1, held_entries: 1 }, place)
+}
+
 fn handler() -> EpochTagSm {
-    EpochTagSm::new(&Arc::new(EpochTagSpec { past_entries: 1, held_entries: 1 }), true)
+    of(TagLevels::L1)
 }
 
 /// A store of a CTA's warp; true when it joins.
@@ -76,7 +82,7 @@ fn a_flush_takes_along_stores_that_come_late() {
 #[test]
 fn a_kernels_barrier_drains_and_what_is_behind_waits_for_the_hub() {
     let (mut handler, outbox) = (handler(), &mut Outbox::default());
-    let mut hub = Gathering::new(1);
+    let mut hub = EpochTagHub::new(HandlerPlace { sms: 1, ..HandlerPlace::default() });
     store(&mut handler, outbox, 0, 0, 1, 0);
     handler.kernel_barrier(2, outbox);
     assert_eq!(left(outbox), [(0, 1)]);
@@ -97,4 +103,43 @@ fn a_kernels_barrier_drains_and_what_is_behind_waits_for_the_hub() {
         }
     }
     assert_eq!(left(outbox), [(256, 3)]);
+}
+
+/// Messages that are for slices.
+fn to_slices(outbox: &mut Outbox) -> Vec<(Peer, TagMessage)> {
+    let opened = |(to, message)| (to, opened(message));
+    outbox.take().into_iter().map(opened).filter(|(to, _)| *to != Peer::Hub).collect()
+}
+
+#[test]
+fn a_line_goes_to_its_slice_with_its_tag_and_a_flush_is_told_once() {
+    let (mut handler, outbox) = (of(TagLevels::Both), &mut Outbox::default());
+    assert!(handler.interests().persists_by_l2);
+    store(&mut handler, outbox, 0, 3, 1, 0);
+    store(&mut handler, outbox, 128, 3, 2, 1);
+    handler.wanted(128, outbox);
+    let tag = |line, id, after| TagMessage::Tag(LineTag { line, id, cta: 3, after, kernel: 0 });
+    assert_eq!((left(outbox), to_slices(outbox)), (vec![(0, 1)], vec![(Peer::SliceOf(0), tag(0, 1, 0))]));
+    handler.persisted(1, outbox);
+    assert_eq!(to_slices(outbox), [(Peer::SliceOf(128), tag(128, 2, 1))], "the first has come to the L2");
+    for number in [2, 2, 1] {
+        handler.flush(3, number, outbox);
+    }
+    let flush = TagMessage::Flush { cta: 3, number: 2 };
+    assert_eq!(to_slices(outbox), [(Peer::Slice(0), flush), (Peer::Slice(1), flush)]);
+    handler.message(Peer::Slice(0), Box::new(TagMessage::Durable(2)), outbox);
+    assert_eq!(*outbox.durables(), [2]);
+}
+
+#[test]
+fn a_launch_is_behind_those_before_it() {
+    let (mut handler, outbox) = (of(TagLevels::Both), &mut Outbox::default());
+    handler.event(&SmEvent::LaunchStarts(0), outbox);
+    assert_eq!(handler.kernel.barriers(), 0, "the first");
+    store(&mut handler, outbox, 0, 0, 1, 0);
+    handler.event(&SmEvent::LaunchStarts(1), outbox);
+    assert_eq!((handler.kernel.barriers(), handler.kernel.epoch_of(1), handler.kernel.epoch_of(2)), (1, 0, 1));
+    let mut l1 = self::handler();
+    (0..2).for_each(|number| l1.event(&SmEvent::LaunchStarts(number), outbox));
+    assert_eq!(l1.kernel.barriers(), 0, "all of it is durable");
 }
