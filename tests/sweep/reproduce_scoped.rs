@@ -64,6 +64,10 @@ fn every_figure_is_found_of_runs_that_are_right() {
     for (figure, asks) in [("fig5", 6), ("fig6", 3), ("fig7", 4), ("table3", 1), ("area", 0)] {
         assert_eq!(judged(of(figure)), asks, "{figure}: {:?}", of(figure).asks);
     }
+    let sbrp = of("sbrp");
+    assert_eq!(judged(sbrp), 6, "{:?}", sbrp.asks);
+    let names = ["4 CUs, 75/250 ns", "30 SMs, near", "30 SMs, far"].map(Cell::from);
+    assert_eq!(sbrp.tables[0].rows.iter().map(|row| &row[0]).collect::<Vec<_>>(), names.each_ref());
     assert!(of("area").unmeasured.is_some(), "published constants are no measurement");
 
     let there = catalogue::find(SCHEMES[1]).is_ok();

@@ -1,5 +1,6 @@
 //! Scoped persist barriers (Gope, Basu, Puthoor, Meswani, GPGPU 2018): Figures 5, 6 and 7, Table 3, the
-//! alternative implementation of section 6.1, area and energy of section 7.2.5.
+//! alternative implementation of section 6.1, area and energy of section 7.2.5; and a later scheme for
+//! scoped barriers, SBRP, beside them.
 //!
 //! One program, insertion into a B+tree of several sizes: `wg` is algorithm 2 (barriers of the workgroup
 //! below depth d, of the kernel above), `kr` algorithm 1 (of the kernel everywhere), both under `nvw-fifo`;
@@ -15,6 +16,7 @@ pub(crate) mod ask;
 pub(crate) mod picture;
 pub(crate) mod published;
 pub mod runs;
+pub(crate) mod sbrp;
 pub(crate) mod times;
 pub(crate) mod writes;
 
@@ -41,7 +43,7 @@ const READINGS: [Reading; 1] = [Reading {
     source: "one number for DRAM's reads and writes fits gem5's SimpleMemory: writes take the latency, and overlap",
 }];
 
-const FIGURES: [Figure; 6] = [
+const FIGURES: [Figure; 7] = [
     Figure {
         name: "fig5",
         title: "normalised execution time with barriers of the workgroup and of the kernel",
@@ -76,6 +78,13 @@ const FIGURES: [Figure; 6] = [
         runs: runs::alternative,
         finding: times::alternative,
         draw: Some(picture::lines),
+    },
+    Figure {
+        name: "sbrp",
+        title: "SBRP (ASPLOS 2023) beside the proposed implementation, by its window, on 4 CUs and on its artifact's 30 SMs",
+        runs: sbrp::runs,
+        finding: sbrp::finding,
+        draw: None,
     },
     Figure {
         name: "area",
