@@ -114,7 +114,7 @@ fn a_persist_barrier_of_too_narrow_a_scope_is_found_whatever_the_lanes_of_a_warp
 #[test]
 fn a_program_that_relies_on_what_barriers_wait_for_is_found_by_their_definition() {
     let judged = |program: &str, scheme: &str, by| {
-        let recipe = Experiment::of(&format!("litmus/{program}")).machine("scoped-table2").scheme(scheme);
+        let recipe = Experiment::of(format!("litmus/{program}")).machine("scoped-table2").scheme(scheme);
         recipe.crash(&CrashRequest { by, ..CrashRequest::default() }).unwrap_or_else(|faults| panic!("{faults}"))
     };
     for scheme in ["nvw-fifo", "epoch-tag", "sbrp"] {
@@ -130,7 +130,7 @@ fn a_program_that_relies_on_what_barriers_wait_for_is_found_by_their_definition(
     }
     // A program without barriers, and a scheme that knows no scopes.
     for (program, scheme) in [("word_atomic", "nvw-fifo"), ("scoped_release", "base")] {
-        let recipe = Experiment::of(&format!("litmus/{program}")).scheme(scheme);
+        let recipe = Experiment::of(format!("litmus/{program}")).scheme(scheme);
         let told = recipe.crash(&CrashRequest { by: Basis::Definition, ..CrashRequest::default() });
         let told = told.map(|report| report.changes).unwrap_err().to_string();
         assert!(told.contains("has no persist barrier"), "{told}");

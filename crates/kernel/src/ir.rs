@@ -23,7 +23,7 @@ use durawarp_checkpoint::value;
 
 mod asynchronous;
 
-pub use asynchronous::{Bulk, BulkKind, BulkStep, CopyStep, PhaseOp};
+pub use asynchronous::{BulkKind, BulkStep, CopyStep, PhaseOp};
 
 /// Lanes of one register group; a 64-wide warp is two groups.
 pub const LANES: usize = 32;
@@ -150,6 +150,18 @@ impl Op {
         }
     }
 }
+
+/// A bulk copy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bulk {
+    pub kind: BulkKind,
+    /// What a reduction does with each element in global memory.
+    pub atom: AtomOp,
+    /// Type of these.
+    pub elem: Elem,
+}
+
+value!(record Bulk { kind, atom, elem });
 
 /// Slots of the fragments of a matrix instruction that [`Inst`] has no room for; [`NONE`] where absent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

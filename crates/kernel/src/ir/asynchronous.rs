@@ -6,8 +6,6 @@
 
 use durawarp_checkpoint::value;
 
-use super::{AtomOp, Elem};
-
 /// What a warp does with the groups of its asynchronous copies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CopyStep {
@@ -29,18 +27,6 @@ pub enum BulkStep {
     /// Waits until these have read shared memory (`cp.async.bulk.wait_group.read`).
     WaitRead(u32),
 }
-
-/// A bulk copy.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Bulk {
-    pub kind: BulkKind,
-    /// What a reduction does with each element in global memory.
-    pub atom: AtomOp,
-    /// Type of these.
-    pub elem: Elem,
-}
-
-value!(record Bulk { kind, atom, elem });
 
 /// Where a bulk copy goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -175,7 +175,9 @@ impl EpochTagSlice {
     /// A line is to be written. False where it was to be already.
     fn want_line(&mut self, line: u64, outbox: &mut Outbox) -> bool {
         let dirty: Vec<VersionKey> = self.dirty(line).collect();
-        let any = dirty.into_iter().fold(false, |any, key| self.want(key, outbox) || any);
+        // All are wanted, whatever the first comes to.
+        let wanted = dirty.into_iter().filter(|&key| self.want(key, outbox)).count();
+        let any = wanted > 0;
         if any {
             self.pump(outbox);
         }

@@ -103,6 +103,7 @@ pub(super) fn judge_states(
         })?;
         return Ok(vec![(JudgedLevel::Allowed, verdict)]);
     }
+    // A store is named by its place in the journal that the order of level C reads.
     if let Some(store) = only_overtaking {
         let nothing = || fault(format!("fact {store} is not a store of a warp"));
         let judged = overtaking().and_then(|states| judge_store(&states, rules, store as usize));

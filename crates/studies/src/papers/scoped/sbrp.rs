@@ -6,6 +6,9 @@
 //! five years older, says nothing of it. Not modelled: the artifact's bandwidths of persistent memory, its 12
 //! partitions, its programs (the insertion stands for them).
 
+#[cfg(test)]
+pub(super) mod tests;
+
 use super::runs::{self, BarrierScope, KERNEL, SCHEMES};
 use crate::papers::{Ask, Cell, FigureTable, Finding, Request, Run, Runs};
 
@@ -126,39 +129,4 @@ pub(super) fn finding(request: &Request, runs: &Runs<'_>) -> Finding {
     ];
     let notes = notes.map(str::to_owned).to_vec();
     Finding { tables: vec![table], asks: asks(&times), notes, ..Finding::default() }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::papers::Verdict::{Met, NotApplicable, NotMet};
-
-    fn verdicts(times: [Option<WindowTimes>; 3]) -> Vec<crate::papers::Verdict> {
-        asks(&times).iter().map(|ask| ask.verdict).collect()
-    }
-
-    #[test]
-    fn each_ask_can_be_met_and_missed() {
-        let (table2, near, far) = ([1.2, 0.9, 0.88, 0.87], [1.1, 0.9, 0.89, 0.89], [1.3, 0.8, 0.79, 0.79]);
-        let of = |table2, near, far| verdicts([Some(table2), Some(near), Some(far)]);
-        let missed = |table2, near, far| {
-            let all = of(table2, near, far);
-            (0..all.len()).filter(|&at| all[at] == NotMet).collect::<Vec<_>>()
-        };
-        assert_eq!(of(table2, near, far), [Met; 6]);
-        assert_eq!(missed(table2, [1.1, 1.01, 1.0, 1.0], far), [0]);
-        assert_eq!(missed(table2, near, [1.3, 1.2, 1.19, 1.19]), [0, 1]);
-        assert_eq!(missed(table2, [1.1, 0.8, 0.79, 0.79], far), [1], "no more than near");
-        assert_eq!(missed(table2, near, [1.3, 0.8, 0.81, 0.79]), [2], "12 lines cost time");
-        assert_eq!(missed(table2, [1.1, 0.9, 0.85, 0.85], far), [3]);
-        assert_eq!(missed(table2, near, [1.3, 0.8, 0.7, 0.7]), [4]);
-        assert_eq!(missed([6.0, 2.1, 1.4, 1.1], near, far), [5], "the window limits");
-    }
-
-    #[test]
-    fn what_was_not_run_is_not_judged() {
-        assert_eq!(verdicts([None; 3]), [NotApplicable; 6]);
-        let near = Some([1.1, 0.9, 0.89, 0.89]);
-        assert_eq!(verdicts([None, near, None]).iter().filter(|&&verdict| verdict == Met).count(), 1);
-    }
 }

@@ -71,6 +71,7 @@ pub(in crate::papers) fn pairs() -> Vec<AskPair> {
     ]
     .into_iter()
     .flatten()
+    .chain(super::super::sbrp::tests::pairs())
     .collect()
 }
 
