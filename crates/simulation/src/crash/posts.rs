@@ -39,8 +39,8 @@ impl<'a> PostsAlone<'a> {
         if request.is_of_one_state() {
             fault("the server's program has no persistent memory, and so no states", "without --only");
         }
-        if request.claim.is_some() {
-            fault("persist barriers are of kernels", "without --claim");
+        if request.is_about_barriers() {
+            fault("persist barriers are of kernels", "without --claim and --by");
         }
         faults.into_result(())?;
         Ok(PostsAlone { experiment, process: experiment.program.process()? })
