@@ -247,9 +247,9 @@ impl Outbox {
         &mut self.cleans
     }
 
-    /// Has a line's dirty bytes leave the SM's L1 for memory, past the L2's array, or for the L2, where the
-    /// handler's interests say so; the line stays. `id` is the handler's name for what leaves, and comes back
-    /// in `SmEvent::Persisted`. Only a handler that orders what leaves may.
+    /// Has a line's dirty bytes leave the SM's L1; the line stays. They go to memory, past the L2's array; to
+    /// the L2 where the handler's interests have `persists_by_l2`. `id` is the handler's name for what
+    /// leaves, and comes back in `SmEvent::Persisted`. Only a handler that orders what leaves may.
     #[inline]
     pub fn persist(&mut self, line: u64, id: u64) {
         self.persists.push_back((line, id));

@@ -21,14 +21,14 @@
 //! lines leave these for memory, past the L2, in order; an overflow of the S-FIFO, which the paper cleans to
 //! the next level, persists.
 //!
-//! Readings: a barrier of a thread orders its warp's stores, and those of whoever of the CTA learns of it (a
-//! barrier, shared memory, an atomic), as undo logs rely on: that is what `pm.sfence` does here. The paper
-//! needs no arrival at barriers of a workgroup or kernel; the instruction has one here, under every scheme. A
-//! line that comes to the L2 has all that precedes it there or in memory, so that the L2 never waits for an
-//! L1. A way is taken from the first line that may leave at once; others begin to drain. Launches are
-//! ordered, which the paper's equations, of one kernel, leave open. Write-backs of the program are dropped;
-//! `pm.dfence` waits. An atomic on persistent memory waits until its CTA's earlier stores and itself are
-//! durable.
+//! Readings: a barrier of a thread orders its warp's stores. It also orders those of other warps of the CTA
+//! that learn of it (by a barrier, shared memory, an atomic), as undo logs rely on: that is what `pm.sfence`
+//! does here. The paper needs no arrival at barriers of a workgroup or kernel; the instruction has one here,
+//! under every scheme. A line that comes to the L2 has all that precedes it there or in memory, so that the
+//! L2 never waits for an L1. A way is taken from the first line that may leave at once; others begin to
+//! drain. Launches are ordered, which the paper's equations, of one kernel, leave open. Write-backs of the
+//! program are dropped; `pm.dfence` waits. An atomic on persistent memory waits until its CTA's earlier
+//! stores and itself are durable.
 //!
 //! Where L1s do not combine stores nothing is dirty there: stores bypass the caches at once,
 //! [`store_order`](super::store_order) keeps the order, and a barrier of a kernel waits for durability.

@@ -18,9 +18,9 @@
 //! Source: Gope et al. section 6.1 (alternative implementation), after BPFS. Invariants: what waits is the
 //! head of the load-store unit, a fence, or the end of a CTA, never what a line needs to leave; one line
 //! leaves a cycle, ahead of the unit's next access, so that nothing joins bytes that are about to leave. A
-//! release waits until what it cleans is durable, or
-//! performed at the L2 (a write-through has no earlier answer). Not modelled: a
-//! load that misses other bytes of a dirty line could be merged with these; here the line leaves first.
+//! release waits until what it cleans is durable, or performed at the L2 (a write-through has no earlier
+//! answer). Not modelled: a load that misses other bytes of a dirty line could be merged with these; here the
+//! line leaves first.
 
 use crate::msg::{Msg, Payload, Persist, Request, RequestKind, sectors_touched};
 use durawarp_engine::Ctx;

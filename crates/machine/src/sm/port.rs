@@ -58,9 +58,6 @@ impl SlicePort {
 
     /// A persist's acknowledgement is here.
     pub(super) fn end_persist(&mut self, mut persist: Box<Persist>, host: &mut SmHost, record: &mut Record) {
-        if let Some(line) = persist.line.take() {
-            self.line_pool.give(line);
-        }
         let number = std::mem::take(&mut persist.number);
         let cycles = record.persist_ends(&persist.passed);
         if number != 0 || host.wants.accesses {
@@ -69,7 +66,7 @@ impl SlicePort {
                 record.note_of(author, FactKind::FenceSettled, 0);
             }
         }
-        self.spare_persists.push(persist);
+        self.recycle_persist(persist);
     }
 
     /// Sends held requests that nothing holds any more, as far as the miss queue has room.

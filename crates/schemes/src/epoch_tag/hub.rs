@@ -2,7 +2,7 @@
 //! before others.
 //!
 //! Source: that a component gathers is ours; the paper has one L2 and does not tell how its caches agree.
-//! Invariant: a question that is open is put to the slices once, whoever asks again.
+//! Invariant: the slices get each open question once, also when a second slice asks it.
 
 use std::collections::BTreeMap;
 

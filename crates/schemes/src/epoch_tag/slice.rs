@@ -16,8 +16,8 @@
 //! slice all of it is decided here, without a message.
 //!
 //! Source: `epoch_tag.rs`. Invariants: what comes before a version that is here has arrived in the L2 before;
-//! of lines that wait for each other the first has the lower place, or the lower barrier, so that there is no
-//! cycle. Not modelled: time of tag walks.
+//! a line waits for lines of a lower place or of a lower barrier only, so that there is no cycle. Not
+//! modelled: time of tag walks.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -66,7 +66,7 @@ pub(super) struct EpochTagSlice {
     versions: BTreeMap<VersionKey, TaggedVersion>,
     /// Those of a line, the first to come first.
     lines: BTreeMap<u64, Vec<VersionKey>>,
-    /// Behind so many barriers of the kernel, how many versions.
+    /// How many versions are here, by the number of barriers of the kernel that they are behind.
     kernels: BTreeMap<u64, u32>,
     /// Versions that are to be written.
     wanted: BTreeSet<VersionKey>,
@@ -175,9 +175,10 @@ impl EpochTagSlice {
     /// A line is to be written. False where it was to be already.
     fn want_line(&mut self, line: u64, outbox: &mut Outbox) -> bool {
         let dirty: Vec<VersionKey> = self.dirty(line).collect();
-        // All are wanted, whatever the first comes to.
-        let wanted = dirty.into_iter().filter(|&key| self.want(key, outbox)).count();
-        let any = wanted > 0;
+        let mut any = false;
+        for key in dirty {
+            any |= self.want(key, outbox);
+        }
         if any {
             self.pump(outbox);
         }
@@ -186,8 +187,8 @@ impl EpochTagSlice {
 
     /// Has every wanted line written that may be.
     fn pump(&mut self, outbox: &mut Outbox) {
-        let mut lines: Vec<u64> = self.wanted.iter().map(|key| self.versions[key].line).collect();
-        lines.dedup();
+        let lines: Vec<u64> = self.wanted.iter().map(|key| self.versions[key].line).collect();
+        // A line of several wanted versions has left when its second comes.
         for line in lines {
             if self.dirty(line).next().is_some() && self.may_leave(line) {
                 self.leave(line);
@@ -224,7 +225,7 @@ impl EpochTagSlice {
         }
     }
 
-    /// A store with a tag may join what is dirty of its line: all of one instance, and one epoch.
+    /// A store with a tag may join what is dirty of its line. It must be of the same instance and epoch.
     fn joins(&self, from: u16, tag: &LineTag) -> bool {
         self.dirty(tag.line).all(|key| {
             (key.0, key.1) == (from, tag.cta) && tag.after < key.2 && self.versions[&key].kernel == tag.kernel

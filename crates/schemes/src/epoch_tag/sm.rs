@@ -2,8 +2,8 @@
 //!
 //! A version of a line waits for versions of its instance up to its barrier id, or of earlier barriers of the
 //! kernel, until these have *arrived*: in the L2, where its slice keeps the order on (`slice.rs`), or in
-//! memory, where only L1s have tags. Invariant: what a version waits for is of a lower place in the SM's
-//! order, or of an earlier barrier, so that there is no cycle. Not modelled: time of tag walks.
+//! memory, where only L1s have tags. Invariant: a version waits for versions of a lower place in the SM's
+//! order or of an earlier barrier only, so that there is no cycle. Not modelled: time of tag walks.
 
 use std::collections::BTreeMap;
 

@@ -130,8 +130,8 @@ pub(super) fn none(_: &Request) -> Vec<Run> {
     Vec::new()
 }
 
-/// The hash table with so many keys and buckets under the baseline; without operations, what is left is the
-/// filling and the check by one thread, in which nobody is in the way.
+/// The hash table with these numbers of keys and buckets, under the baseline. Without operations one thread
+/// fills it and checks it, and nothing conflicts.
 pub fn conflicting([keys, buckets]: [u32; 2], operations: bool) -> Run {
     let ops = if operations { CONFLICTING_OPS } else { 0 };
     let set = [("KEYS", keys), ("BUCKETS", buckets), ("OPS", ops), ("THREADS", 4 * HARTS)];
