@@ -9,7 +9,7 @@ use durawarp::kernel::ir::{AtomOp, Elem};
 use durawarp::kernel::memory::{DRAM_BASE, Medium, NVM_BASE};
 use durawarp::machine::address::Interleave;
 use durawarp::machine::crossbar::PortEnd;
-use durawarp::machine::l2::{L2Counters, L2Slice, L2Spec, L2Wiring, WriteMiss};
+use durawarp::machine::l2::{L2Counters, L2Slice, L2Spec, L2Wiring, MshrUnit, WriteMiss};
 use durawarp::machine::media::{BusSpec, Media, NvmSpec};
 use durawarp::machine::memory_controller::{ControllerSpec, MemoryController, MemoryScheduler, PagePolicy};
 use durawarp::machine::msg::{
@@ -171,6 +171,7 @@ fn l2() -> L2Spec {
         replacement: Replacement::Lru,
         replacement_seed: 0,
         mshr_entries: 4,
+        mshr_unit: MshrUnit::Line,
         mshr_merges: 4,
         pipeline_cycles: 0,
         port_bytes: 32,
@@ -337,6 +338,33 @@ fn a_full_mshr_makes_the_next_request_wait_for_the_fill() {
     assert_eq!(counted(4), (3, 0, 0), "four requests, three of them merged");
     assert_eq!(counted(3), (2, 1, 1), "the fourth waits for the fill, and hits");
     assert_eq!(counted(1), (0, 1, 3));
+}
+
+/// Merges and stalls of reads of one line's sectors, a cycle apart, where MSHRs are of a unit.
+fn merged_and_stalled(mshr_unit: MshrUnit, [mshr_entries, mshr_merges]: [u32; 2], sectors: &[u8]) -> (u64, u64) {
+    let script = sectors.iter().enumerate().map(|(i, &s)| (100 + i as u64, read(DRAM_BASE, i as u32, s))).collect();
+    let counters = run(L2Spec { mshr_unit, mshr_entries, mshr_merges, ..l2() }, (8, 4), script).counters;
+    (counters.mshr_merges, counters.stalls)
+}
+
+#[test]
+fn where_mshrs_are_of_sectors_each_sector_has_its_own_merges() {
+    let sectors = [0b0001, 0b0010, 0b0100, 0b1000];
+    assert_eq!(merged_and_stalled(MshrUnit::Sector, [4, 1], &sectors), (3, 0));
+    assert_eq!(merged_and_stalled(MshrUnit::Line, [4, 1], &sectors), (0, 3), "one request at a time");
+    assert_eq!(merged_and_stalled(MshrUnit::Sector, [4, 2], &[0b0011, 0b0010, 0b0001]), (2, 0));
+    assert_eq!(merged_and_stalled(MshrUnit::Sector, [4, 2], &[0b0011, 0b0010, 0b0010]), (1, 1), "a third of sector 1");
+}
+
+#[test]
+fn where_mshrs_are_of_sectors_each_sector_on_its_way_takes_one() {
+    let sectors = [0b0001, 0b0010, 0b0100];
+    assert_eq!(merged_and_stalled(MshrUnit::Sector, [3, 4], &sectors), (2, 0));
+    assert_eq!(merged_and_stalled(MshrUnit::Sector, [2, 4], &sectors), (1, 1), "the third waits for a fill");
+    assert_eq!(merged_and_stalled(MshrUnit::Line, [1, 4], &sectors), (2, 0), "a line takes one");
+    // More sectors than there are MSHRs have their turn when none is in use.
+    assert_eq!(merged_and_stalled(MshrUnit::Sector, [2, 4], &[0b0001, 0b1111]), (0, 1));
+    assert_eq!(merged_and_stalled(MshrUnit::Sector, [2, 4], &[0b1111, 0b1111]), (1, 0));
 }
 
 #[test]

@@ -56,7 +56,7 @@ use durability::Durability;
 use handler_host::SliceHost;
 use input::{DataPort, InputBuffer};
 use mshr::{MshrFile, NO_MSHR};
-pub use parameters::{L2Counters, L2Spec, WriteMiss};
+pub use parameters::{L2Counters, L2Spec, MshrUnit, WriteMiss};
 use write_back_all::WriteBackAll;
 
 /// One L2 slice.
@@ -114,7 +114,7 @@ impl L2Slice {
             ports: wiring.ports,
             input: InputBuffer::new(wiring.port.clone(), wiring.buffer_packets, requesters),
             array: LineArray::new(*map, spec.line_bytes, tags),
-            mshrs: MshrFile::new(places, spec.mshr_entries, spec.mshr_merges),
+            mshrs: MshrFile::new(places, &spec),
             data_port: DataPort::new(wiring.clock, spec.port_bytes),
             injection: wiring.port,
             memory: MemoryPort::new(wiring.ports, wiring.memory_credits),

@@ -18,6 +18,16 @@ choice! {
     }
 }
 
+choice! {
+    /// What an MSHR of the L2 is of.
+    pub enum MshrUnit {
+        /// A line: a fill of however many sectors is one, and all requests to the line share its merges.
+        Line = "line",
+        /// A sector: each that memory is asked for is one, with merges of its own.
+        Sector = "sector",
+    }
+}
+
 spec! {
     /// Parameters of the shared L2 cache.
     pub struct L2Spec {
@@ -34,8 +44,10 @@ spec! {
         replacement: Replacement,
         /// Seed of random replacement.
         replacement_seed: u32,
-        /// Misses under way, each of one line.
+        /// Misses under way, each of a line or a sector (`mshr_unit`).
         mshr_entries: u32 where 1..=4096,
+        /// What an MSHR is of: the line, or a sector of it.
+        mshr_unit: MshrUnit,
         /// Requests that one MSHR holds.
         mshr_merges: u32 where 1..=4096,
         /// L2 cycles from the crossbar to the tags, on every request.

@@ -107,11 +107,12 @@ impl L2Slice {
         }
         let Some(place) = self.array.find(request.line) else { return self.serve_miss(request, None, cx) };
         if let Some(mshr) = self.mshrs.of(place) {
-            if !self.mshrs.has_room(mshr) {
+            let (line, wanted, from) = (request.line, self.wanted(place, &request), request.from);
+            let more = self.mshrs.not_requested(mshr, self.array.missing(place, wanted));
+            if !self.mshrs.has_room(mshr, request.sectors, more) {
                 return Served::Stalled(request);
             }
             self.counters.mshr_merges += 1;
-            let (line, wanted, from) = (request.line, self.wanted(place, &request), request.from);
             self.mshrs.push(mshr, request);
             // What it lacks is requested at once, not when its turn comes.
             self.fetch(mshr, line, wanted, from, cx);
@@ -147,8 +148,9 @@ impl L2Slice {
         let dirty = found.map_or(0, |place| self.array.dirty(place));
         let wanted = if writes_on { request.sectors } else { self.wanted_over(dirty, &request) };
         let fetches = wanted != 0;
+        let missing = found.map_or(wanted, |place| self.array.missing(place, wanted));
         // Every resource is checked before the first is taken: a stalled request leaves no trace.
-        if fetches && (!self.mshrs.has_free() || !self.memory.may_read()) {
+        if fetches && (!self.mshrs.has_free(missing) || !self.memory.may_read()) {
             return Served::Stalled(request);
         }
         let place = match found.or_else(|| self.victim(request.line)) {

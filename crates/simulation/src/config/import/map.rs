@@ -275,6 +275,8 @@ fn l2(options: &Options<'_>, keys: &mut Keys<'_>) {
         ] {
             keys.put(&format!("l2.{key}"), value as f64, option, "");
         }
+        let unit = if cache.kind == 'S' { "sector" } else { "line" };
+        keys.word("l2.mshr_unit", format!("{unit:?}"), option, "");
         keys.word("l2.replacement", format!("{:?}", cache.policy()), option, "");
         let miss = match cache.write_allocation {
             'F' => "fetch",
