@@ -9,12 +9,12 @@ use durawarp::workload::{Choice, Workload};
 use proptest::prelude::*;
 
 /// Values from far too small to the preset's; the first of each makes everything wait for everything.
-const SIZES: [(&str, &[&str]); 29] = [
+const SIZES: [(&str, &[&str]); 30] = [
     ("sm.count", &["1", "3", "20"]),
     ("sm.warp_size", &["32", "64"]),
     ("sm.schedulers", &["1", "3", "4"]),
     ("sm.issue_width", &["1", "2"]),
-    ("sm.policy", &["lrr", "gto"]),
+    ("sm.policy", &["lrr", "gto", "gty"]),
     ("sm.lsu_entries", &["1", "2", "8"]),
     ("sm.coalescer", &["half_warp_legacy", "warp_sectored", "warp_by_sector"]),
     ("l1.kb", &["3", "24"]),
@@ -30,6 +30,7 @@ const SIZES: [(&str, &[&str]); 29] = [
     ("crossbar.switch_speedup", &["1", "2"]),
     ("l2.slice_kb", &["2", "128"]),
     ("l2.mshr_entries", &["1", "3", "256"]),
+    ("l2.mshr_unit", &["sector", "line"]),
     ("l2.mshr_merges", &["1", "64"]),
     ("l2.reply_flits", &["1", "160"]),
     ("controller.read_queue_entries", &["1", "64"]),

@@ -196,7 +196,7 @@ fn fma_loop() -> String {
 #[test]
 fn fused_multiply_adds_reach_the_issue_peak() {
     for warp_size in [32u32, 64] {
-        for policy in ["gto", "lrr"] {
+        for policy in ["gto", "gty", "lrr"] {
             let warps = 2048 / warp_size;
             let overrides = format!("sm.count=1 sm.warp_size={warp_size} sm.warps={warps} sm.policy={policy}");
             let spec = machine("agpm-table4", &overrides);

@@ -6,7 +6,9 @@
 //!
 //! Source: AGPM Table IV (4 GTO schedulers); GTO as in Rogers et al., MICRO'12: the warp that issued last
 //! goes on until it cannot, then the oldest. LRR as in GPGPU-Sim: the next ready one after the last, in slot
-//! order. Invariants: a warp is in at most one ready mask; ranks keep their order over compaction.
+//! order. GTY: greedy, then the youngest, as Huerta et al. (MICRO 2025) found it on cards of Turing, Ampere
+//! and Blackwell; their CGGTY heeds the compiler's stall counters, for which scoreboards stand here: PTX has
+//! none. Invariants: a warp is in at most one ready mask; ranks keep their order over compaction.
 
 use durawarp_base::choice;
 use durawarp_checkpoint::{state, value};
@@ -17,6 +19,8 @@ choice! {
     pub enum Policy {
         /// Greedy then oldest.
         Gto = "gto",
+        /// Greedy then youngest.
+        Gty = "gty",
         /// Loose round robin.
         Lrr = "lrr",
     }
@@ -232,7 +236,8 @@ impl Scheduler {
     pub fn pick(&mut self, candidates: u64) -> u8 {
         debug_assert!(candidates != 0);
         let rank = match (self.policy, self.last) {
-            (Policy::Gto, Some(last)) if candidates >> last & 1 == 1 => last,
+            (Policy::Gto | Policy::Gty, Some(last)) if candidates >> last & 1 == 1 => last,
+            (Policy::Gty, _) => 63 - candidates.leading_zeros() as Rank,
             (Policy::Lrr, Some(last)) => {
                 let after = candidates & !(u64::MAX >> (63 - last));
                 (if after != 0 { after } else { candidates }).trailing_zeros() as Rank
@@ -284,6 +289,19 @@ mod tests {
         s.set_ready(1, Unit::Core);
         assert_eq!(issue(&mut s, 1), Some(1), "greedy");
         assert_eq!(issue(&mut s, 2), Some(0), "stalled: the oldest");
+    }
+
+    #[test]
+    fn gty_stays_with_a_warp_until_it_stalls_then_takes_the_youngest() {
+        let mut s = with_warps(Policy::Gty, 4);
+        for rank in [0, 1, 2] {
+            s.set_ready(rank, Unit::Core);
+        }
+        assert_eq!(issue(&mut s, 0), Some(2));
+        s.set_ready(3, Unit::Core);
+        s.set_ready(2, Unit::Core);
+        assert_eq!(issue(&mut s, 1), Some(2), "greedy");
+        assert_eq!([issue(&mut s, 2), issue(&mut s, 3), issue(&mut s, 4)], [Some(3), Some(1), Some(0)]);
     }
 
     #[test]
