@@ -30,6 +30,7 @@ fn lines_of_128_bytes_fill_the_data_buses_as_atoms_do() {
         ("hbm2", 64, 0.95),
         ("hbm2", 128, 0.95),
         ("gddr6", 128, 0.95),
+        ("gddr7", 128, 0.95),
         ("hbm3", 128, 0.9),
     ] {
         let share = share(device, bytes);

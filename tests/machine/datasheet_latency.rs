@@ -216,7 +216,7 @@ fn an_atomic_takes_the_way_to_the_l2_its_lanes_and_the_way_back() {
 #[test]
 fn the_cards_answer_after_the_latencies_that_were_measured_on_them() {
     // Jia et al. (2018) for the V100, Abdelkhalik et al. (2022) for the A100; Huerta et al. (2025) for the L1 of the 3070, whose
-    // L2 is its configuration's; Dewing for the 4090 and the H100; an H200: L1, L2, shared memory, a dependent add. Last
+    // L2 is its configuration's; Dewing for the 4090, the H100, the B200 and the 5090; an H200: L1, L2, shared memory, a dependent add. Last
     // memory, with clock edges on the way, where it was measured.
     for (name, published, of_memory) in [
         ("volta-v100", [28, 193, 19, 4], None),
@@ -225,6 +225,8 @@ fn the_cards_answer_after_the_latencies_that_were_measured_on_them() {
         ("ada-4090", [40, 296, 24, 4], Some(636)),
         ("hopper-h100", [40, 291, 23, 4], Some(700)),
         ("hopper-h200", [33, 281, 23, 4], Some(690)),
+        ("blackwell-b200", [40, 295, 19, 4], Some(860)),
+        ("blackwell-5090", [44, 360, 24, 4], Some(936)),
     ] {
         let spec = machine(name, "");
         let mut bench = Bench::new(spec.clone());

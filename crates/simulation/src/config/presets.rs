@@ -1,7 +1,7 @@
 //! Named machines, embedded so that an installed binary works from any folder.
 
 /// Name and text of every built-in machine with a GPU, in the order they are listed.
-pub const MACHINES: [(&str, &str); 15] = [
+pub const MACHINES: [(&str, &str); 17] = [
     ("agpm-table4", include_str!("machines/agpm-table4.toml")),
     ("titan-x", include_str!("machines/titan-x.toml")),
     ("volta-v100", include_str!("machines/volta-v100.toml")),
@@ -10,6 +10,8 @@ pub const MACHINES: [(&str, &str); 15] = [
     ("ada-4090", include_str!("machines/ada-4090.toml")),
     ("hopper-h100", include_str!("machines/hopper-h100.toml")),
     ("hopper-h200", include_str!("machines/hopper-h200.toml")),
+    ("blackwell-b200", include_str!("machines/blackwell-b200.toml")),
+    ("blackwell-5090", include_str!("machines/blackwell-5090.toml")),
     ("scoped-table2", include_str!("machines/scoped-table2.toml")),
     ("lightwsp-gpu", include_str!("machines/lightwsp-gpu.toml")),
     ("lightwsp-table1", include_str!("machines/lightwsp-table1.toml")),

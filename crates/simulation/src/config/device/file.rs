@@ -17,12 +17,13 @@ use super::timing::{Rounding, Timings};
 use super::{buffer, check, constraints, organisation};
 
 /// Name and text of every built-in device, in the order they are listed.
-pub(super) const DEVICES: [(&str, &str); 10] = [
+pub(super) const DEVICES: [(&str, &str); 11] = [
     ("ddr4", include_str!("../devices/ddr4.toml")),
     ("ddr5", include_str!("../devices/ddr5.toml")),
     ("lpddr5", include_str!("../devices/lpddr5.toml")),
     ("gddr5", include_str!("../devices/gddr5.toml")),
     ("gddr6", include_str!("../devices/gddr6.toml")),
+    ("gddr7", include_str!("../devices/gddr7.toml")),
     ("hbm2", include_str!("../devices/hbm2.toml")),
     ("hbm3", include_str!("../devices/hbm3.toml")),
     ("pcm-lee2009", include_str!("../devices/pcm-lee2009.toml")),
