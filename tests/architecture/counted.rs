@@ -9,13 +9,12 @@ use std::path::Path;
 use crate::source::sources;
 
 /// Counters that no test names yet. One that a test names goes from here.
-const UNNAMED: [&str; 6] = [
+const UNNAMED: [&str; 5] = [
     "core.failed_conditional_cycles",
     "memory_controller.dram_ccd_l_held",
     "sm.path_wait_cycles",
     "sm.pm_log_stores_past",
     "sm.pm_markers",
-    "tensor.matrix_half_instructions",
 ];
 
 /// Adds the words of all files of a folder whose names end so.

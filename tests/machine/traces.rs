@@ -2,6 +2,7 @@
 //! instructions and the same accesses at every level of memory, and nearly the same cycles.
 
 mod export;
+mod products;
 
 use durawarp::Experiment;
 use durawarp::determinism::{Way, compare_all, run_one};

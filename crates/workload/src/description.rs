@@ -64,7 +64,7 @@ pub struct TraceDescription {
     pub streams: u64,
     /// Persistent ranges by name: first address in the traced program, and bytes.
     pub persistent: BTreeMap<String, [u64; 2]>,
-    /// Warp instructions by opcode that are timed as a computation, for want of their unit.
+    /// Warp instructions that are timed as another opcode, for want of a unit or a time: `NAME as OTHER`.
     pub stood_in: BTreeMap<String, u64>,
     /// Warp instructions that a table of the user's has timed as another opcode: `NAME as KNOWN`.
     pub renamed: BTreeMap<String, u64>,

@@ -417,9 +417,9 @@ impl Resolved {
         }
     }
 
-    /// The kernel of every launch of the host program; none of a trace.
+    /// The kernel of every launch of the host program, or of a trace.
     pub fn kernels(&self) -> impl Iterator<Item = &Arc<Kernel>> {
-        self.plan.program.kernels()
+        self.plan.program.kernels().chain(self.trace.iter().flat_map(|trace| trace.launched()))
     }
 
     /// Local memory of a thread in bytes: the most that a kernel of the host program needs. A machine

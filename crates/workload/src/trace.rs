@@ -15,7 +15,7 @@
 //! | `survey` | a file before the run |
 //! | `cta` | the walk through the lines of a CTA |
 //! | `layout` | addresses of the trace to addresses of the machine |
-//! | `code`, `opcodes`, `opcode_table` | instructions as the machine executes them |
+//! | `code`, `opcodes`, `products`, `opcode_table` | instructions as the machine executes them |
 //! | `labels` | what a scheme needs to know |
 //! | `header`, `instruction`, `list`, `lines`, `faults` | the format |
 //!
@@ -40,6 +40,7 @@ mod list;
 mod opcode_table;
 mod opcodes;
 mod plan;
+mod products;
 mod source;
 mod survey;
 

@@ -112,8 +112,8 @@ impl Judge<'_> {
         // What is timed otherwise than the trace says, and then what of the list does not run.
         let stood_in = counts("stood_in");
         if !stood_in.is_empty() {
-            let text = "there is no tensor core, texture or surface unit; timed as computations of the SM's cores";
-            texts.push(format!("{text}, without accesses to memory: {}", stood_in.join(", ")));
+            let text = "timed as others, for want of a unit or a time; textures without access to memory";
+            texts.push(format!("{text}: {}", listed(&stood_in)));
         }
         let renamed = counts("renamed");
         if !renamed.is_empty() {

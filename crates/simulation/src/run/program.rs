@@ -14,7 +14,7 @@ use crate::config::{MachineConfig, SchemeConfig, has_tensor_cores};
 use durawarp_base::diagnostic::{Diagnostic, Diagnostics};
 use durawarp_kernel::functional::Limits;
 use durawarp_kernel::host::{HostAction, HostProgram};
-use durawarp_kernel::ir::Op;
+use durawarp_kernel::ir::{Class, Op};
 use durawarp_kernel::memory::FlatMemory;
 use durawarp_kernel::regions::RegionOptions;
 use durawarp_persist::Scheme;
@@ -72,7 +72,11 @@ fn tensor_cores_missing(workload: &Resolved, machine: &str) -> Vec<Diagnostic> {
     let mut seen: Vec<&str> = Vec::new();
     let mut faults = Vec::new();
     for kernel in workload.kernels() {
-        let Some(pc) = kernel.code.iter().position(|inst| inst.op.is_of_tensor_cores()) else { continue };
+        // An instruction of a trace has no operation, and its class says the unit.
+        let of_tensor_cores = |pc: &usize| {
+            kernel.code[*pc].op.is_of_tensor_cores() || matches!(kernel.class[*pc], Class::Matrix | Class::MatrixHalf)
+        };
+        let Some(pc) = (0..kernel.code.len()).find(of_tensor_cores) else { continue };
         if seen.contains(&kernel.name.as_str()) {
             continue;
         }
@@ -85,7 +89,11 @@ fn tensor_cores_missing(workload: &Resolved, machine: &str) -> Vec<Diagnostic> {
             kernel.name,
             names.join(", ")
         );
-        faults.push(Diagnostic::nowhere(&format!("{}:{}:{}", kernel.file, pos.line, pos.column), message));
+        let fault = Diagnostic::nowhere(&format!("{}:{}:{}", kernel.file, pos.line, pos.column), message);
+        faults.push(match workload.is_trace() {
+            true => fault.with_help("`HMMA = \"FFMA\"` in a file of `--opcodes` times such products on other units"),
+            false => fault,
+        });
     }
     faults
 }

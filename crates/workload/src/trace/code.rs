@@ -20,6 +20,7 @@ use super::instruction::TraceLine;
 use super::labels::{Labels, StoresAre};
 use super::opcode_table::OpcodeTable;
 use super::opcodes::{Operation, operation_of, registers_written, width_of};
+use super::products::MatrixProduct;
 use durawarp_kernel::ir::{
     AddressIn, AtomOp, Barrier, BarrierRed, CONST, CacheOp, Class, Elem, Guard, Hazards, Inst, Kernel, MOST_CHECKS,
     Mem, MemKind, NEVER, NONE, Op, PmOp, Scope, Slot, SourcePos, Space, StoreHint,
@@ -29,10 +30,6 @@ use durawarp_kernel::ir::{
 /// Chosen: what an instruction may check.
 pub(crate) const COPIES: u32 = 8;
 
-/// Registers of an instruction that stand on the scoreboard, at most. Chosen: what other instructions than
-/// those of tensor cores need.
-const TRACED_CHECKS: usize = 9;
-
 /// The predicate that never holds.
 const NEVER_TRUE: Slot = 0;
 
@@ -41,8 +38,10 @@ const NEVER_TRUE: Slot = 0;
 pub(crate) struct Template {
     /// With modifiers. Where the user's table says it, another name than the trace has.
     pub(crate) opcode: Box<str>,
-    /// The name in the trace and the one that it is timed as, where these differ.
+    /// The name in the trace and the one that it is timed as, where the user's table says another.
     pub(crate) renamed: Option<Box<str>>,
+    /// The same, where the machine has no unit for it, or no time for its shape.
+    pub(crate) stood_in: Option<Box<str>>,
     pub(crate) operation: Operation,
     /// Bytes that a lane accesses; 0 without an access.
     pub(crate) bytes: u32,
@@ -53,6 +52,16 @@ pub(crate) struct Template {
 }
 
 impl Template {
+    /// Registers that it reads. A product names the first of each operand, the factors before the sums.
+    fn read(&self) -> impl Iterator<Item = u8> {
+        let counts = match self.operation {
+            Operation::Product(product) => [product.factors[0], product.factors[1], product.sums],
+            _ => [1; 3],
+        };
+        let counted = self.src.iter().zip(counts.into_iter().chain(std::iter::repeat(1)));
+        counted.flat_map(|(&first, count)| (0..count).map(move |n| first.saturating_add(n)))
+    }
+
     /// The scope of a fence.
     pub(crate) fn scope(&self) -> Scope {
         let has = |words: &[&str]| self.opcode.split('.').any(|own| words.contains(&own));
@@ -103,12 +112,16 @@ impl TraceCode {
         // The user's table decides the name; modifiers stay.
         let name = line.opcode.split('.').next().unwrap_or_default();
         let known = table.known(name)?;
-        let operation = operation_of(known)?;
         let opcode = format!("{known}{}", &line.opcode[name.len()..]);
+        let operation = match operation_of(known)? {
+            Operation::Product(_) => Operation::Product(MatrixProduct::of(&opcode)),
+            operation => operation,
+        };
         let accesses = !matches!(
             operation,
             Operation::Compute(_)
-                | Operation::Stand(..)
+                | Operation::Product(_)
+                | Operation::Texture
                 | Operation::Branch
                 | Operation::Exit
                 | Operation::Barrier
@@ -130,8 +143,9 @@ impl TraceCode {
             _ => width_of(&opcode).unwrap_or(of_tracer),
         };
         let template = Template {
-            opcode: opcode.into(),
             renamed: (name != known).then(|| format!("{name} as {known}").into()),
+            stood_in: stand(&opcode, operation).map(Into::into),
+            opcode: opcode.into(),
             operation,
             bytes,
             dst: line.dst.clone(),
@@ -171,7 +185,7 @@ impl TraceCode {
     pub(crate) fn kernel(&self, header: &TraceHeader, labels: &Labels, file: &str, memory: KernelMemory) -> Kernel {
         // A result may take four registers from the named one on.
         let named = |template: &Template| template.dst.iter().map(|&first| first.saturating_add(3)).max();
-        let registers = self.templates.iter().filter_map(|t| named(t).max(t.src.iter().copied().max())).max();
+        let registers = self.templates.iter().filter_map(|t| named(t).max(t.read().max())).max();
         let registers = u16::from(registers.unwrap_or(0)) + 1;
         let mut kernel = Kernel {
             name: header.name.clone(),
@@ -215,6 +229,21 @@ impl TraceCode {
     }
 }
 
+/// An opcode and the one whose time stands in for it, if one does.
+fn stand(opcode: &str, operation: Operation) -> Option<String> {
+    let mut tokens = opcode.split('.');
+    let name = tokens.next().unwrap_or_default();
+    match operation {
+        Operation::Product(product) => {
+            let digits = |token: &&str| token.bytes().all(|byte| byte.is_ascii_digit());
+            let shape = tokens.find(digits).map_or_else(String::new, |shape| format!(".{shape}"));
+            product.stand().map(|stand| format!("{name}{shape} as {stand}"))
+        }
+        Operation::Texture => Some(format!("{name} as MOV")),
+        _ => None,
+    }
+}
+
 /// What a CTA and a thread need beside registers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct KernelMemory {
@@ -241,7 +270,7 @@ impl Scoreboard {
         let mut hazards =
             Hazards { check: [self.none; MOST_CHECKS], reads: 0, checks: 0, set: [self.none; 4], sets: 0 };
         let mut read = |register: u16| {
-            if usize::from(hazards.reads) < TRACED_CHECKS {
+            if usize::from(hazards.reads) < MOST_CHECKS {
                 hazards.check[usize::from(hazards.reads)] = register;
                 hazards.reads += 1;
             }
@@ -251,7 +280,7 @@ impl Scoreboard {
             TraceVariant::Wait(places) => {
                 (0..8).filter(|place| places >> place & 1 == 1).for_each(|p| read(self.copy(p)))
             }
-            _ => template.src.iter().for_each(|&register| read(self.register(register))),
+            _ => template.read().for_each(|register| read(self.register(register))),
         }
         hazards.checks = hazards.reads;
         if matches!(variant, TraceVariant::WriteBack | TraceVariant::Persist) {
@@ -269,7 +298,7 @@ impl Scoreboard {
             let register = self.register(register);
             hazards.set[usize::from(hazards.sets)] = register;
             hazards.sets += 1;
-            if usize::from(hazards.checks) < TRACED_CHECKS {
+            if usize::from(hazards.checks) < MOST_CHECKS {
                 hazards.check[usize::from(hazards.checks)] = register;
                 hazards.checks += 1;
             }
@@ -308,7 +337,9 @@ fn instruction(template: &Template, variant: TraceVariant, labels: &Labels, at: 
         (_, Operation::Branch) => (Op::Branch { target: at + 1, reconverge: NEVER }, Class::Control, none),
         (_, Operation::Exit) => (Op::Exit, Class::Control, none),
         (_, Operation::AsyncGroup | Operation::AsyncWait) => (Op::Nop, Class::Control, none),
-        (_, Operation::Compute(class) | Operation::Stand(class, _)) => (Op::Nop, class, none),
+        (_, Operation::Compute(class)) => (Op::Nop, class, none),
+        (_, Operation::Product(product)) => (Op::Nop, product.class, none),
+        (_, Operation::Texture) => (Op::Nop, Class::Logic, none),
     };
     let guard = if variant == TraceVariant::Off { Guard::new(NEVER_TRUE, false) } else { Guard::ALWAYS };
     (Inst { op, guard, dst, src: none, imm: 0 }, class)

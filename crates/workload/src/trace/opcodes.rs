@@ -8,9 +8,9 @@
 //!
 //! Refused, for want of what they do: the copy engine's (`UBLK*`, `UTMA*`), barriers in shared memory
 //! (`SYNCS`), clusters, groups of warps and tensor memory. Not modelled: the uniform datapath (its
-//! instructions have the class of their vector counterparts), tensor cores, texture and surface units
-//! ([`Stand`] says what these are timed as).
+//! instructions have the class of their vector counterparts), texture and surface units.
 
+use super::products::MatrixProduct;
 use durawarp_kernel::ir::{Class, Space};
 
 /// What an opcode does, as far as a machine must know.
@@ -18,8 +18,10 @@ use durawarp_kernel::ir::{Class, Space};
 pub(crate) enum Operation {
     /// Registers to registers.
     Compute(Class),
-    /// As a computation of a class, for want of the unit that executes it.
-    Stand(Class, Stand),
+    /// On tensor cores.
+    Product(MatrixProduct),
+    /// On texture and surface units, with their accesses to memory: as a move, for want of these.
+    Texture,
     /// Memory to registers.
     Load(Space),
     /// Registers to memory.
@@ -44,23 +46,13 @@ pub(crate) enum Operation {
     Exit,
 }
 
-/// A unit that the machine lacks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stand {
-    /// Tensor cores.
-    Tensor,
-    /// Texture and surface units, with their accesses to memory.
-    Texture,
-}
-
 use Class::{Compare, Const, Control, Convert, Fp32, Fp64, Int, IntMul, Logic, MinMax, Sfu, Shuffle, Vote};
 use Operation::{
-    AsyncCopy, AsyncGroup, AsyncWait, Atomic, Barrier, Branch, Compute, Exit, Fence, Load, Reduction,
-    Stand as StandFor, Store,
+    AsyncCopy, AsyncGroup, AsyncWait, Atomic, Barrier, Branch, Compute, Exit, Fence, Load, Reduction, Store, Texture,
 };
 
-const TENSOR: Operation = StandFor(Fp32, Stand::Tensor);
-const TEXTURE: Operation = StandFor(Logic, Stand::Texture);
+/// Of which shape a product is, its modifiers say.
+const TENSOR: Operation = Operation::Product(MatrixProduct::UNKNOWN);
 
 /// Rows of opcodes that do the same.
 const ROWS: &[(Operation, &[&str])] = &[
@@ -102,8 +94,8 @@ const ROWS: &[(Operation, &[&str])] = &[
     // Ends of collectives and errors of clusters; kernels that depend on others do not overlap them here.
     (Compute(Control), &["CGAERRBAR", "ENDCOLLECTIVE", "UVIRTCOUNT", "ACQBULK", "ACQSHMINIT", "PREEXIT"]),
     (TENSOR, &["HMMA", "IMMA", "DMMA", "BMMA", "QMMA", "OMMA"]),
-    (TEXTURE, &["TEX", "TEXS", "TLD", "TLDS", "TLD4", "TLD4S", "TMML", "TXD", "TXQ"]),
-    (TEXTURE, &["SUATOM", "SULD", "SUQUERY", "SURED", "SUST", "SUCLAMP", "SUBFM", "SUEAU", "SULDGA", "SUSTGA"]),
+    (Texture, &["TEX", "TEXS", "TLD", "TLDS", "TLD4", "TLD4S", "TMML", "TXD", "TXQ"]),
+    (Texture, &["SUATOM", "SULD", "SUQUERY", "SURED", "SUST", "SUCLAMP", "SUBFM", "SUEAU", "SULDGA", "SUSTGA"]),
     (Load(Space::Generic), &["LD"]),
     (Load(Space::Global), &["LDG"]),
     (Load(Space::Local), &["LDL"]),
@@ -170,13 +162,7 @@ pub(crate) fn registers_written(opcode: &str, operation: Operation, bytes: u32) 
         Operation::Compute(Class::Fp64) => 2,
         Operation::Compute(Class::Convert) if opcode.split('.').nth(1) == Some("F64") => 2,
         Operation::Compute(Class::IntMul) if has("WIDE") => 2,
-        Operation::Stand(_, Stand::Tensor) => {
-            if has("F32") {
-                4
-            } else {
-                2
-            }
-        }
+        Operation::Product(product) => product.sums,
         _ => 1,
     }
 }
@@ -221,6 +207,6 @@ mod tests {
         };
         assert_eq!((of("LDG.E.128", 16), of("LDS.U.64", 8), of("LDG.E.U8", 1)), (4, 2, 1));
         assert_eq!((of("DFMA", 0), of("IMAD.WIDE.U32", 0), of("IMAD", 0), of("I2F.F64.S32", 0)), (2, 2, 1, 2));
-        assert_eq!((of("HMMA.16816.F32", 0), of("HMMA.16816.F16", 0), of("LDSM.16.M88.2", 16)), (4, 2, 2));
+        assert_eq!(of("LDSM.16.M88.2", 16), 2);
     }
 }

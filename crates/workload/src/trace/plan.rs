@@ -10,6 +10,7 @@ use super::list::TraceCommand;
 use super::survey::KernelSurvey;
 use crate::description::TraceDescription;
 use durawarp_base::diagnostic::Diagnostic;
+use durawarp_kernel::ir::Kernel;
 use durawarp_kernel::memory::AddressMap;
 
 /// A trace ready to run.
@@ -31,6 +32,11 @@ pub(crate) struct TracePlan {
 }
 
 impl TracePlan {
+    /// The kernel of every launch.
+    pub(crate) fn launched(&self) -> impl Iterator<Item = &Arc<Kernel>> {
+        self.kernels.iter().map(|survey| &survey.kernel)
+    }
+
     /// CTAs of all launches.
     pub(crate) fn ctas(&self) -> u64 {
         self.kernels.iter().map(|kernel| kernel.ctas.len() as u64).sum()

@@ -12,7 +12,6 @@ use super::header::TraceHeader;
 use super::labels::Labels;
 use super::layout::TouchedMemory;
 use super::lines::TraceLines;
-use super::opcodes::Operation;
 use durawarp_base::diagnostic::Diagnostics;
 use durawarp_kernel::ir::Kernel;
 use durawarp_kernel::traced::WarpTrace;
@@ -34,7 +33,7 @@ pub(crate) struct KernelSurvey {
     pub(crate) local_start: u64,
     /// Warp instructions, with those that labels add.
     pub(crate) instructions: u64,
-    /// Warp instructions by opcode, of those that are timed as others.
+    /// Warp instructions that are timed as others, for want of a unit or a time: `NAME as OTHER`.
     pub(crate) stood_in: BTreeMap<String, u64>,
     /// Warp instructions that the user's table has timed as another opcode: `NAME as KNOWN`.
     pub(crate) renamed: BTreeMap<String, u64>,
@@ -131,7 +130,7 @@ impl KernelSurvey {
         let memory = memory_of(&header, &touches, faults);
         let kernel = Arc::new(code.kernel(&header, labels, file, memory));
         let local_start = touches.local.map_or(0, |(low, _)| low - low % 16);
-        let stood_in = counted(&code, &steps, stands_in);
+        let stood_in = counted(&code, &steps, |template| template.stood_in.as_deref());
         let renamed = counted(&code, &steps, |template| template.renamed.as_deref());
         let hash = *hash.finalize().as_bytes();
         let touched = touches.global;
@@ -192,10 +191,4 @@ fn counted<'a>(
         }
     }
     counted
-}
-
-/// The opcode of an instruction that is timed as another.
-fn stands_in(template: &Template) -> Option<&str> {
-    let name = template.opcode.split('.').next().unwrap_or_default();
-    matches!(template.operation, Operation::Stand(..)).then_some(name)
 }
