@@ -71,6 +71,19 @@ fn a_folder_or_labels_stand_for_the_list() {
 }
 
 #[test]
+fn a_kernel_by_itself_runs_with_the_labels_beside_it() {
+    let folder = copy("cli_traces/kernel");
+    std::fs::copy("tests/traces/packed/kernel-2.tracez", folder.join("kernel-9.tracez")).unwrap();
+    let run = ["run", "kernel-9.tracez", "--machine", "ampere-a100"];
+    ended(&durawarp_in(&folder, &run), 0, &["kernel-kernel-9 (trace)", "_Z6packed2"]);
+    std::fs::write(folder.join("kernel-9.toml"), "name = \"nine\"\n").unwrap();
+    ended(&durawarp_in(&folder, &run), 0, &["nine (trace)"]);
+    let whole = std::fs::read(folder.join("kernel-9.tracez")).unwrap();
+    std::fs::write(folder.join("kernel-9.tracez"), &whole[..whole.len() - 9]).unwrap();
+    ended(&durawarp_in(&folder, &run), 2, &["cannot read the file: its last 8 bytes say that", "--> kernel-9.tracez"]);
+}
+
+#[test]
 fn what_needs_values_is_refused_with_the_reason() {
     let list = format!("{SMALL}/kernelslist.g");
     let labels = format!("{SMALL}/persistent.toml");
@@ -254,7 +267,7 @@ fn a_table_of_the_users_says_what_an_unknown_opcode_is_timed_as() {
     let plain = json(&folder.join("out.json"))["digest"].clone();
     change(&folder.join("kernel-1.traceg"), |lines| {
         lines.iter_mut().for_each(|line| {
-            *line = line.replace("IADD3", "ZQXW").replace("-binary version = 80", "-binary version = 90");
+            *line = line.replace("IADD3", "ZQXW").replace("-binary version = 80", "-binary version = 99");
         });
     });
     let none = run(&[]);

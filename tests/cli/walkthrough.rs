@@ -106,6 +106,7 @@ fn place(page: &Page) -> PathBuf {
     };
     copy(Path::new(if of_cpus { "workloads/reserve" } else { "workloads/atax" }), "path/to/mine");
     copy(Path::new("tests/traces/small"), "path/to/traces");
+    copy(Path::new("tests/traces/packed"), "path/to/packed");
     let machine = self::page("docs/machines.md").blocks("toml").swap_remove(0).1;
     let write = |file: &str, text: &str| {
         let file = here.join(file);

@@ -240,10 +240,10 @@ fn parameters() -> Vec<Reader> {
 
 /// Traces: lists, labels, kernels, compressed kernels.
 fn traces() -> Vec<Reader> {
-    let small = Path::new("tests/traces/small");
-    let copy = |name: &str| {
+    let (small, packed) = (Path::new("tests/traces/small"), Path::new("tests/traces/packed"));
+    let copy = |name: &str, of: &Path| {
         let folder = folder(name);
-        for entry in std::fs::read_dir(small).unwrap() {
+        for entry in std::fs::read_dir(of).unwrap() {
             let from = entry.unwrap().path();
             std::fs::copy(&from, folder.join(from.file_name().unwrap())).unwrap();
         }
@@ -253,12 +253,15 @@ fn traces() -> Vec<Reader> {
         let _ = Workload::load(path).map(|workload| resolved(&workload));
     };
     let one = |name: &'static str, weight: u64, changed: &'static str, begin: &'static str| {
-        let folder = copy(name);
+        let folder = copy(name, small);
         let begin = folder.join(begin);
         let read = by_file(folder.join(changed), move |_| load(begin.to_str().unwrap()));
         reader(name, weight, files(&[small.join(changed).to_str().unwrap()]), read)
     };
+    let tracez = copy("trace-packed", packed).join("kernel-1.tracez");
+    let both = ["kernel-1.tracez", "kernel-2.tracez"].map(|name| packed.join(name).to_str().unwrap().to_owned());
     vec![
+        reader("trace-packed", 6, files(&both.each_ref().map(String::as_str)), by_file(tracez, load)),
         one("trace", 12, "kernel-1.traceg", "kernelslist.g"),
         one("trace-xz", 3, "kernel-2.traceg.xz", "kernelslist.g"),
         one("trace-list", 3, "kernelslist.g", "kernelslist.g"),

@@ -166,6 +166,59 @@ fn all_that_the_format_has_comes_to_what_it_says() {
     assert_eq!(outcome.verification, None);
 }
 
+/// A file of `tests/traces/packed`, which `pack.py` there made with zstd itself.
+fn packed(file: &str) -> Recipe {
+    Experiment::of(format!("tests/traces/packed/{file}")).machine("ampere-a100")
+}
+
+/// All that was counted, and when.
+fn statistics(outcome: &Outcome) -> serde_json::Value {
+    serde_json::json!([outcome.end, outcome.time, outcome.launches, outcome.kernels, outcome.counters])
+}
+
+#[test]
+fn a_packed_trace_has_the_statistics_of_its_text_to_the_bit() {
+    for name in ["kernel-1", "kernel-2"] {
+        let [of_packed, of_text] = ["tracez", "traceg.xz"].map(|end| run(packed(&format!("{name}.{end}"))));
+        assert_eq!(of_packed.end, End::Finished);
+        assert_eq!(statistics(&of_packed), statistics(&of_text), "{name}");
+        assert_eq!(of_packed.workload["workload"], format!("packed-{name}"));
+    }
+    // A list of both, with a copy: 4 CTAs of 4 warps with 26 instructions, one of 2, of which two warps are empty.
+    let whole = run(packed("kernelslist.g"));
+    assert_eq!(whole.warp_instructions(), (4 * 4 - 1) * 26 + 1 + 12 + 1);
+    assert_eq!(whole.total("tensor", "matrix_instructions"), (4 * 4 - 1) * 3 + 1);
+    assert_eq!(whole.workload["workload"], "packed");
+}
+
+#[test]
+fn a_packed_trace_is_the_same_at_every_number_of_threads() {
+    let experiment = AnyExperiment::from(packed("kernelslist.g").build().unwrap());
+    let reference = run_one(&experiment, &Way::REFERENCE, 1000, None);
+    let ways: Vec<Way> = [2, 8].into_iter().flat_map(|threads| Way::at(threads).into_iter().take(2)).collect();
+    for compared in compare_all(&experiment, &reference, &ways, 1000, None, |_| {}) {
+        assert_eq!(compared.difference, None, "{}", compared.way);
+    }
+}
+
+#[test]
+fn the_copy_engine_of_a_trace_moves_nothing_and_that_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("kernel-1.traceg");
+    let text = "-kernel name = copy\n-grid dim = (1,1,1)\n-block dim = (32,1,1)\n-binary version = 90\n\
+                -accelsim tracer version = 6\n#\n#BEGIN_TB\nthread block = 0,0,0\ncluster id = 0,0,0\nwarp = 0\ninsts = 3\n\
+                0000 00000001 0 UTMALDG.2D 2 UR4 UR8 16 0x400 0 8192 0 4 0x7f0000001000 2 128 0 NoVal\n\
+                0010 00000001 0 UBLKCP 2 UR4 UR8 16 0x400 0 64 0 3 1 0x7f0000002000 0 NoVal\n\
+                0020 ffffffff 0 EXIT 0 0 0 NoVal\n#END_TB\n";
+    std::fs::write(&path, text).unwrap();
+    let outcome = run(Experiment::of(path.display().to_string()).machine("titan-x"));
+    assert_eq!([outcome.warp_instructions(), outcome.total("l2", "reads")], [3, 0]);
+    let stood_in = serde_json::json!({ "UBLKCP as NOP": 1, "UTMALDG as NOP": 1 });
+    assert_eq!(outcome.workload["trace"]["stood_in"], stood_in);
+    let told = "the copy engine access no memory: 1 UBLKCP as NOP, 1 UTMALDG as NOP";
+    assert!(outcome.validity.iter().any(|caveat| caveat.text.ends_with(told)));
+}
+
 #[test]
 fn what_the_host_copied_in_lies_in_the_l2() {
     let hits = |recipe: Recipe| run(recipe).total("l2", "read_hits");

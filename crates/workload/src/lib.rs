@@ -115,7 +115,8 @@ pub struct Listing {
 
 impl Workload {
     /// Finds and reads a workload: a path of its folder or manifest, of a RISC-V executable, of the list of a
-    /// trace (`kernelslist.g`), or the name of a built-in one. A path that exists wins over a name.
+    /// trace (`kernelslist.g`) or of one of its kernels, or the name of a built-in one. A path that exists
+    /// wins over a name.
     ///
     /// # Errors
     /// Everything that is wrong with the manifest and its program, each with file, line and column.
@@ -124,7 +125,7 @@ impl Workload {
         if cpu::is_executable(path) {
             return Ok(Workload { of: WorkloadKind::Process(Arc::new(cpu::of_executable(path)?)) });
         }
-        let list = if trace::is_list(path) { Some(path.to_owned()) } else { trace::list_of(path) };
+        let list = if trace::is_traced(path) { Some(path.to_owned()) } else { trace::list_of(path) };
         if let Some(list) = list.filter(|_| !path.join(source::MANIFEST_FILE).is_file()) {
             return Ok(Workload { of: WorkloadKind::Trace(Arc::new(Trace::of_list(&list)?)) });
         }

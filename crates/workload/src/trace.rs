@@ -3,7 +3,8 @@
 //!
 //! ```text
 //!  kernelslist.g ──list──> commands ─────────────────────────────┐
-//!  kernel-N.traceg[.xz] ──survey──> code, CTAs, what is touched ─┼─> TracePlan ─> host program, launches
+//!  kernel-N.traceg[.xz], kernel-N.tracez                         │
+//!            └─file──survey──> code, CTAs, what is touched ──────┼─> TracePlan ─> host program, launches
 //!  labels.toml ──labels──> persistent ranges, fences ──layout────┘        during the run: CTA by CTA ─> warps
 //! ```
 //! | file | what it has |
@@ -11,16 +12,18 @@
 //! | `choice` | what can be chosen of a trace |
 //! | `host` | the host program: copies and launches in order |
 //! | `plan` | a trace ready to run, as data |
-//! | `source` | CTAs of a file, read when they start |
+//! | `source` | CTAs of a kernel, read when they start |
 //! | `survey` | a file before the run |
 //! | `cta` | the walk through the lines of a CTA |
 //! | `layout` | addresses of the trace to addresses of the machine |
 //! | `code`, `opcodes`, `products`, `opcode_table` | instructions as the machine executes them |
 //! | `labels` | what a scheme needs to know |
-//! | `header`, `instruction`, `list`, `lines`, `faults` | the format |
+//! | `file` | a kernel's file of whatever kind |
+//! | `header`, `instruction`, `words`, `list`, `lines`, `faults` | the format as text |
+//! | `tracez`, `frames` | the format as Accel-Sim 2.0 packs it |
 //!
 //! Every file is read twice: before the run, when all its faults are told, and CTA by CTA during it, so that
-//! memory is bounded. Source: the tracer of Accel-Sim, versions up to 5 (Khairy et al., ISCA 2020).
+//! memory is bounded. Source: the tracer of Accel-Sim, versions up to 6 (Khairy et al., ISCA 2020; its 2.0).
 //!
 //! Invariant: a result follows from the files alone, whose text is a part of the workload's fingerprint; a
 //! file that changes during a run fails it. Not modelled: values and all that depends on them (atomics add
@@ -30,6 +33,8 @@ pub(crate) mod choice;
 mod code;
 mod cta;
 mod faults;
+mod file;
+mod frames;
 mod header;
 mod host;
 mod instruction;
@@ -43,6 +48,8 @@ mod plan;
 mod products;
 mod source;
 mod survey;
+mod tracez;
+mod words;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -53,12 +60,12 @@ use durawarp_base::diagnostic::{Diagnostic, Diagnostics};
 use durawarp_base::document::TomlTable;
 use durawarp_base::input;
 use faults::TraceFaults;
+use file::KernelFile;
 use header::TraceHeader;
 pub(crate) use host::TraceHost;
 use labels::Labels;
 pub(crate) use labels::TRACE_KEY;
 use layout::{TouchedMemory, TraceLayout};
-use lines::TraceLines;
 pub(crate) use list::LIST_FILE;
 use list::{TraceCommand, TraceList, read_list};
 use opcode_table::OpcodeTable;
@@ -88,9 +95,9 @@ struct Surveyed {
     kernels: Vec<Arc<KernelSurvey>>,
 }
 
-/// The file is the list of a trace, by its name.
-pub(crate) fn is_list(path: &Path) -> bool {
-    path.extension().is_some_and(|end| end == "g") && path.is_file()
+/// The file is the list of a trace or a traced kernel, by its name.
+pub(crate) fn is_traced(path: &Path) -> bool {
+    (path.extension().is_some_and(|end| end == "g") || KernelFile::is_one(path)) && path.is_file()
 }
 
 /// The list of a folder that is no other workload.
@@ -99,7 +106,8 @@ pub(crate) fn list_of(folder: &Path) -> Option<PathBuf> {
 }
 
 impl Trace {
-    /// A trace by its list; labels are in a file of the same name with the end `.toml`, if there is one.
+    /// A trace by its list, or by the file of its only kernel; labels are in a file of the same name with the
+    /// end `.toml`, if there is one.
     ///
     /// # Errors
     /// Everything that is wrong with the list and the labels.
@@ -139,7 +147,13 @@ impl Trace {
         // The folder says what was traced: every list has the same name.
         let folder = list.canonicalize().ok().and_then(|list| Some(list.parent()?.file_name()?.to_owned()));
         let of_folder = || folder.map_or_else(|| "trace".to_owned(), |name| name.to_string_lossy().into_owned());
-        let name = labels.name.clone().unwrap_or_else(of_folder);
+        // A kernel by itself is one of several in its folder.
+        let kernel = list.file_name().and_then(|name| name.to_str()?.split('.').next()).unwrap_or_default();
+        let of_file = || match KernelFile::is_one(&list) {
+            true => format!("{}-{kernel}", of_folder()),
+            false => of_folder(),
+        };
+        let name = labels.name.clone().unwrap_or_else(of_file);
         let description = labels.description.clone().unwrap_or_else(|| format!("the trace `{}`", list.display()));
         Ok(Trace { name, description, list, commands, ignored, labels: Arc::new(labels), surveyed: Mutex::default() })
     }
@@ -263,7 +277,11 @@ impl Trace {
 /// The header of a kernel's file.
 fn header_of(path: &Path, labels: &Labels) -> Result<TraceHeader, Diagnostics> {
     let mut faults = TraceFaults::new(&path.display().to_string());
-    let lines = TraceLines::opened(path, &mut faults);
-    let header = lines.map(|mut lines| TraceHeader::read(&mut lines, &mut faults, labels)).unwrap_or_default();
-    Diagnostics(faults.into_faults()).into_result(header)
+    match KernelFile::open(path, &mut faults, labels) {
+        Ok((_, header)) => Diagnostics(faults.into_faults()).into_result(header),
+        Err(error) => {
+            faults.nowhere(&format!("cannot read the file: {error}"));
+            Err(Diagnostics(faults.into_faults()))
+        }
+    }
 }

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::header::TraceHeader;
-use super::instruction::TraceLine;
+use super::instruction::{TraceLine, register_after};
 use super::labels::{Labels, StoresAre};
 use super::opcode_table::OpcodeTable;
 use super::opcodes::{Operation, operation_of, registers_written, width_of};
@@ -45,21 +45,21 @@ pub(crate) struct Template {
     pub(crate) operation: Operation,
     /// Bytes that a lane accesses; 0 without an access.
     pub(crate) bytes: u32,
-    dst: SmallVec<[u8; 2]>,
-    src: SmallVec<[u8; 6]>,
+    dst: SmallVec<[u16; 2]>,
+    src: SmallVec<[u16; 6]>,
     /// The line on which it stands first.
     line: u32,
 }
 
 impl Template {
     /// Registers that it reads. A product names the first of each operand, the factors before the sums.
-    fn read(&self) -> impl Iterator<Item = u8> {
+    fn read(&self) -> impl Iterator<Item = u16> {
         let counts = match self.operation {
             Operation::Product(product) => [product.factors[0], product.factors[1], product.sums],
             _ => [1; 3],
         };
         let counted = self.src.iter().zip(counts.into_iter().chain(std::iter::repeat(1)));
-        counted.flat_map(|(&first, count)| (0..count).map(move |n| first.saturating_add(n)))
+        counted.flat_map(|(&first, count)| (0..count).map(move |n| register_after(first, n)))
     }
 
     /// The scope of a fence.
@@ -121,7 +121,7 @@ impl TraceCode {
             operation,
             Operation::Compute(_)
                 | Operation::Product(_)
-                | Operation::Texture
+                | Operation::Unserved(_)
                 | Operation::Branch
                 | Operation::Exit
                 | Operation::Barrier
@@ -184,9 +184,9 @@ impl TraceCode {
     /// The kernel of this code.
     pub(crate) fn kernel(&self, header: &TraceHeader, labels: &Labels, file: &str, memory: KernelMemory) -> Kernel {
         // A result may take four registers from the named one on.
-        let named = |template: &Template| template.dst.iter().map(|&first| first.saturating_add(3)).max();
+        let named = |template: &Template| template.dst.iter().map(|&first| register_after(first, 3)).max();
         let registers = self.templates.iter().filter_map(|t| named(t).max(t.read().max())).max();
-        let registers = u16::from(registers.unwrap_or(0)) + 1;
+        let registers = registers.unwrap_or(0) + 1;
         let mut kernel = Kernel {
             name: header.name.clone(),
             file: Arc::from(file),
@@ -239,7 +239,7 @@ fn stand(opcode: &str, operation: Operation) -> Option<String> {
             let shape = tokens.find(digits).map_or_else(String::new, |shape| format!(".{shape}"));
             product.stand().map(|stand| format!("{name}{shape} as {stand}"))
         }
-        Operation::Texture => Some(format!("{name} as MOV")),
+        Operation::Unserved(other) => Some(format!("{name} as {other}")),
         _ => None,
     }
 }
@@ -258,8 +258,8 @@ struct Scoreboard {
 }
 
 impl Scoreboard {
-    fn register(&self, register: u8) -> u16 {
-        1 + u16::from(register)
+    fn register(&self, register: u16) -> u16 {
+        1 + register
     }
 
     fn copy(&self, place: u8) -> u16 {
@@ -293,7 +293,7 @@ impl Scoreboard {
             return hazards;
         }
         let several = registers_written(&template.opcode, template.operation, template.bytes);
-        let written = template.dst.iter().flat_map(|&first| (0..several).map(move |n| first.saturating_add(n)));
+        let written = template.dst.iter().flat_map(|&first| (0..several).map(move |n| register_after(first, n)));
         for register in written.take(hazards.set.len()) {
             let register = self.register(register);
             hazards.set[usize::from(hazards.sets)] = register;
@@ -339,7 +339,7 @@ fn instruction(template: &Template, variant: TraceVariant, labels: &Labels, at: 
         (_, Operation::AsyncGroup | Operation::AsyncWait) => (Op::Nop, Class::Control, none),
         (_, Operation::Compute(class)) => (Op::Nop, class, none),
         (_, Operation::Product(product)) => (Op::Nop, product.class, none),
-        (_, Operation::Texture) => (Op::Nop, Class::Logic, none),
+        (_, Operation::Unserved(_)) => (Op::Nop, Class::Logic, none),
     };
     let guard = if variant == TraceVariant::Off { Guard::new(NEVER_TRUE, false) } else { Guard::ALWAYS };
     (Inst { op, guard, dst, src: none, imm: 0 }, class)

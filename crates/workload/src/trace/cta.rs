@@ -3,6 +3,7 @@
 //! ```text
 //!   #BEGIN_TB
 //!   thread block = x,y,z
+//!   cluster id = x,y,z         and two more of clusters, from version 6 on
 //!   warp = W
 //!   insts = K
 //!   K lines
@@ -26,11 +27,12 @@ use smallvec::SmallVec;
 use super::code::{COPIES, TraceCode, TraceVariant};
 use super::faults::{TraceFaults, shown};
 use super::header::TraceHeader;
-use super::instruction::{LineFault, TraceLine, read_line};
+use super::instruction::{TraceLine, read_line};
 use super::labels::{Labels, StoresAre};
 use super::lines::TraceLines;
 use super::opcode_table::OpcodeTable;
 use super::opcodes::{Operation, names};
+use super::words::LineFault;
 use durawarp_base::diagnostic::Diagnostic;
 use durawarp_kernel::ir::Space;
 use durawarp_kernel::memory::{LOCAL_WINDOW, SHARED_WINDOW};
@@ -93,17 +95,26 @@ impl CtaText {
                     faults.at(number, line, 0..line.len(), &message);
                     return Ok(None);
                 }
-                line => {
-                    cta.text.extend_from_slice(line);
-                    cta.lines.push((number, cta.text.len()));
-                }
+                line => cta.push(number, line),
             }
         }
         faults.nowhere(&format!("the file ends at line {} within a CTA: `#END_TB` is missing", lines.number()));
         Ok(None)
     }
 
-    fn lines(&self) -> impl Iterator<Item = (u32, &[u8])> {
+    /// Appends a line, without its end.
+    pub(crate) fn push(&mut self, number: u32, line: &[u8]) {
+        self.text.extend_from_slice(line);
+        self.lines.push((number, self.text.len()));
+    }
+
+    /// Bytes that it may still take.
+    pub(crate) fn bytes_left(&self) -> usize {
+        CTA_BYTES.saturating_sub(self.text.len())
+    }
+
+    /// Its lines with their numbers.
+    pub(crate) fn lines(&self) -> impl Iterator<Item = (u32, &[u8])> {
         let mut from = 0;
         self.lines.iter().map(move |&(number, end)| {
             let line = &self.text[from..end];
@@ -222,6 +233,8 @@ impl<P: AddressPlaces> CtaWalk<'_, P> {
                 let declared = self.number(number, line, text);
                 let warp: &mut WarpWalk = warp;
                 warp.declared = declared;
+            } else if line.starts_with(b"cluster ") {
+                // Which cluster the CTA is of: CTAs start one by one.
             } else if let Some(warp) = &mut current {
                 warp.seen += 1;
                 if let Err(fault) = self.instruction(warp, number, line, &mut addresses) {

@@ -11,21 +11,23 @@
 use std::collections::BTreeMap;
 
 use super::faults::TraceFaults;
-use super::instruction::{LineFormat, hexadecimal};
+use super::instruction::LineFormat;
 use super::labels::Labels;
 use super::lines::TraceLines;
+use super::words::hexadecimal;
 use durawarp_kernel::launch::MAX_THREADS;
 
 /// Architectures whose opcodes are known. Those of 62 (Tegra X2), 72 (Xavier), 87 (Orin) and 89 (Ada) have no
-/// opcode beyond those of 61, 70 and 80 ("CUDA Binary Utilities", instruction set reference).
-const ARCHITECTURES: [u32; 11] = [35, 60, 61, 62, 70, 72, 75, 80, 86, 87, 89];
+/// opcode beyond those of 61, 70 and 80; of Hopper and Blackwell (90 and above) most are known ("CUDA Binary
+/// Utilities", instruction set reference).
+const ARCHITECTURES: [u32; 16] = [35, 60, 61, 62, 70, 72, 75, 80, 86, 87, 89, 90, 100, 103, 110, 120];
 
 /// Limits of the CUDA C++ Programming Guide: CTAs of a grid in y and z, registers of a thread.
 const MOST_CTAS_IN_Y: u32 = 65_535;
 const MOST_REGISTERS: u32 = 255;
 
 /// Versions of the tracer that are known.
-const LAST_VERSION: u32 = 5;
+const LAST_VERSION: u32 = 6;
 
 /// What is known of a kernel before its instructions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -130,7 +132,7 @@ impl HeaderReader<'_> {
         let local_base = self.value("local mem base_addr", "an address in base 16", false, address);
         // Without a version the tracer is older than its first.
         let version = |text: &str| text.parse().ok().filter(|&version: &u32| version <= LAST_VERSION);
-        let version = self.value("accelsim tracer version", "a version of the tracer, 5 at most", false, version);
+        let version = self.value("accelsim tracer version", "a version of the tracer, 6 at most", false, version);
         let lineinfo = |text: &str| ["0", "1"].contains(&text).then(|| text == "1");
         let lineinfo = self.value("enable lineinfo", "0 or 1", false, lineinfo);
         TraceHeader {
@@ -203,7 +205,7 @@ mod tests {
 
     #[test]
     fn all_that_is_wrong_is_told_at_once() {
-        let text = "-grid dim = (3,2)\n-block dim = (2000,1,1)\n-binary version = 90\nkernel\n-accelsim tracer version = 6\n#\n";
+        let text = "-grid dim = (3,2)\n-block dim = (2000,1,1)\n-binary version = 99\nkernel\n-accelsim tracer version = 7\n#\n";
         let (_, faults) = read(text);
         assert_eq!(
             faults,
@@ -212,8 +214,8 @@ mod tests {
                 "k.traceg: the header has no `-kernel name`: expected a name",
                 "k.traceg:1:13: `-grid dim`: expected (x,y,z) of 1 to 2147483647, 65535 and 65535 CTAs; got `(3,2)`",
                 "k.traceg:2:14: `-block dim`: expected (x,y,z) of 1 to 1024 threads; got `(2000,1,1)`",
-                "k.traceg:3:19: `-binary version`: expected one of 35, 60, 61, 62, 70, 72, 75, 80, 86, 87, 89; got `90`",
-                "k.traceg:5:28: `-accelsim tracer version`: expected a version of the tracer, 5 at most; got `6`",
+                "k.traceg:3:19: `-binary version`: expected one of 35, 60, 61, 62, 70, 72, 75, 80, 86, 87, 89, 90, 100, 103, 110, 120; got `99`",
+                "k.traceg:5:28: `-accelsim tracer version`: expected a version of the tracer, 6 at most; got `7`",
             ]
         );
     }

@@ -1,17 +1,36 @@
 //! A line of a trace: one instruction of one warp.
 //!
 //! ```text
-//!   [tbx tby tbz warp] [line] PC MASK  ND [Rd] OPCODE NS [Rs] W  [MODE addresses] IMM
-//!    version < 3        lineinfo       └────── the same wherever it stands in the code ──────┘
+//!   [tbx tby tbz warp] [line] PC MASK  ND [Rd] OPCODE NS [Rs] [G] W  [MODE addresses] IMM [IMM2] [VALUES]
+//!    version < 3        lineinfo       └─────── the same wherever it stands in the code ───────┘
 //! ```
-//! Source: the tracer of Accel-Sim, versions 1 to 5. Addresses follow where `W` is not 0. `MODE` 0 lists one
+//! Source: the tracer of Accel-Sim, versions 1 to 6. Addresses follow where `W` is not 0. `MODE` 0 lists one
 //! a lane; 1 has a base and a stride; 2 has a base and the distances from lane to lane, one fewer than lanes.
 //! `IMM` came with version 5.
+//!
+//! Version 6 (Accel-Sim 2.0) names uniform registers and predicates too, and has `G` of `GMMA` opcodes
+//! (whether it ends a group), a second immediate, and `NoVal` or `Val` with the values of all registers
+//! named. Opcodes of the copy engine ([`COPY_ENGINE`]) have other words behind `W`:
+//!
+//! ```text
+//!   BARRIER MULTICAST [MASK] BYTES BYTES_OUTSIDE  3 COUNT addresses  |  4 base COUNT deltas
+//! ```
+//! These are read and passed over: what the copy engine moves is not modelled.
 
 use smallvec::SmallVec;
 
-/// The register that is always zero.
-pub(crate) const ZERO_REGISTER: u8 = 255;
+use super::words::{FILES, LineFault, Words, hexadecimal, immediate};
+
+/// Registers that are always zero or true: `R255`, `UR63` (from Blackwell on `UR255`), `P7`, `UP7`.
+const CONSTANTS: [u16; 5] = [255, 256 + 63, 256 + 255, 512 + 7, 768 + 7];
+
+/// Opcodes of the copy engine, by what their names begin with.
+const COPY_ENGINE: [&str; 7] = ["UTMALDG", "UTMASTG", "UTMAPF", "UTMAREDG", "UBLKCP", "UBLKPF", "UBLKRED"];
+
+/// The register `n` after another one of its file.
+pub(crate) fn register_after(first: u16, n: u8) -> u16 {
+    first & 0xff00 | ((first & 0xff) + u16::from(n)).min(0xff)
+}
 
 /// Source registers that an instruction names, at most.
 const MOST_SOURCES: u64 = 8;
@@ -24,19 +43,12 @@ pub(crate) struct TraceLine<'a> {
     /// From `ND` to `W`.
     pub(crate) text: &'a [u8],
     pub(crate) opcode: &'a str,
-    /// Registers written and read, without the one that is always zero.
-    pub(crate) dst: SmallVec<[u8; 2]>,
-    pub(crate) src: SmallVec<[u8; 6]>,
+    /// Registers written and read, without those that are always zero.
+    pub(crate) dst: SmallVec<[u16; 2]>,
+    pub(crate) src: SmallVec<[u16; 6]>,
     /// Bytes a lane as the tracer says; 0 without addresses.
     pub(crate) width: u32,
     pub(crate) imm: i64,
-}
-
-/// Where in a line, in bytes, something is wrong, and what.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct LineFault {
-    pub(crate) at: std::ops::Range<usize>,
-    pub(crate) message: String,
 }
 
 /// How the lines of a file are written.
@@ -46,73 +58,6 @@ pub(crate) struct LineFormat {
     pub(crate) version: u32,
     /// Numbers of source lines come first.
     pub(crate) lineinfo: bool,
-}
-
-/// Words of a line.
-struct Words<'a> {
-    line: &'a [u8],
-    at: usize,
-}
-
-impl<'a> Words<'a> {
-    /// The next word, or a fault that says what was expected.
-    fn next(&mut self, what: &str) -> Result<(&'a [u8], std::ops::Range<usize>), LineFault> {
-        let from = self.at + self.line[self.at..].iter().take_while(|byte| byte.is_ascii_whitespace()).count();
-        let to = from + self.line[from..].iter().take_while(|byte| !byte.is_ascii_whitespace()).count();
-        self.at = to;
-        if from == to {
-            let message = format!("the line ends where {what} is expected");
-            return Err(LineFault { at: from..from, message });
-        }
-        Ok((&self.line[from..to], from..to))
-    }
-
-    fn is_over(&self) -> bool {
-        self.line[self.at..].iter().all(u8::is_ascii_whitespace)
-    }
-
-    fn parsed<T>(&mut self, what: &str, parse: impl FnOnce(&'a [u8]) -> Option<T>) -> Result<T, LineFault> {
-        let (word, at) = self.next(what)?;
-        parse(word).ok_or_else(|| {
-            let message = format!("expected {what}; got `{}`", String::from_utf8_lossy(word));
-            LineFault { at, message }
-        })
-    }
-
-    fn number(&mut self, what: &str, most: u64) -> Result<u64, LineFault> {
-        self.parsed(what, |word| decimal(word).filter(|&number| number <= most))
-    }
-
-    fn signed(&mut self, what: &str) -> Result<i64, LineFault> {
-        self.parsed(what, signed)
-    }
-
-    fn register(&mut self) -> Result<u8, LineFault> {
-        self.parsed("a register, R0 to R255", |word| u8::try_from(decimal(word.strip_prefix(b"R")?)?).ok())
-    }
-}
-
-fn decimal(word: &[u8]) -> Option<u64> {
-    if word.is_empty() || word.len() > 19 {
-        return None;
-    }
-    word.iter().try_fold(0u64, |number, byte| byte.is_ascii_digit().then(|| number * 10 + u64::from(byte - b'0')))
-}
-
-fn signed(word: &[u8]) -> Option<i64> {
-    match word.strip_prefix(b"-") {
-        Some(digits) => i64::try_from(decimal(digits)?).ok().map(|number| -number),
-        None => i64::try_from(decimal(word)?).ok(),
-    }
-}
-
-/// A number in base 16, with or without `0x`.
-pub(crate) fn hexadecimal(word: &[u8]) -> Option<u64> {
-    let digits = word.strip_prefix(b"0x").unwrap_or(word);
-    if digits.is_empty() || digits.len() > 16 {
-        return None;
-    }
-    digits.iter().try_fold(0u64, |number, byte| Some(number << 4 | u64::from((*byte as char).to_digit(16)?)))
 }
 
 /// Reads a line; the address of each lane of its mask goes to `addresses`, in the order of lanes.
@@ -139,29 +84,44 @@ pub(crate) fn read_line<'a>(
         hexadecimal(word).filter(|_| word.len() == 8).map(|mask| mask as u32)
     })?;
     let from = words.at + words.line[words.at..].iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+    let (files, what) = match format.version {
+        6.. => (&FILES[..], "a register, such as R4, UR4, P0 or UP0"),
+        _ => (&FILES[2..3], "a register, R0 to R255"),
+    };
     // More than the tracer writes; more than this has no place on the scoreboard.
     let mut dst = SmallVec::new();
     for _ in 0..words.number("a number of destination registers, 2 at most", 2)? {
-        dst.push(words.register()?);
+        dst.push(words.register(files, what)?);
     }
     let (opcode, _) = words.next("an opcode")?;
     let mut src = SmallVec::new();
     for _ in 0..words.number("a number of source registers, 8 at most", MOST_SOURCES)? {
-        src.push(words.register()?);
+        src.push(words.register(files, what)?);
     }
-    let width = words.number("a width in bytes", 4096)? as u32;
+    let registers = (dst.len() + src.len()) as u64;
+    let name = opcode.split(|&byte| byte == b'.').next().unwrap_or_default();
+    if format.version >= 6 && name.ends_with(b"GMMA") {
+        words.number("whether it ends a group, 0 or 1", 1)?;
+    }
+    let mut width = words.number("a width in bytes", 4096)? as u32;
     let text = &line[from..words.at];
-    if width > 0 {
+    if format.version >= 6 && COPY_ENGINE.iter().any(|begin| name.starts_with(begin.as_bytes())) {
+        words.copy_engine()?;
+        width = 0;
+    } else if width > 0 {
         read_addresses(&mut words, mask, addresses)?;
     }
-    let imm = if words.is_over() { 0 } else { words.signed("an immediate")? };
+    let imm = if words.is_over() { 0 } else { words.parsed("an immediate", immediate)? };
+    if format.version >= 6 {
+        words.values(registers)?;
+    }
     if !words.is_over() {
         let (_, at) = words.next("")?;
         return Err(LineFault { at, message: "the line goes on after its last word".to_owned() });
     }
     // Nothing waits for a register that is always zero.
-    dst.retain(|register: &mut u8| *register != ZERO_REGISTER);
-    src.retain(|register: &mut u8| *register != ZERO_REGISTER);
+    dst.retain(|register: &mut u16| !CONSTANTS.contains(register));
+    src.retain(|register: &mut u16| !CONSTANTS.contains(register));
     let opcode = std::str::from_utf8(opcode).unwrap_or("?");
     Ok(TraceLine { mask, text, opcode, dst, src, width, imm })
 }
@@ -249,6 +209,52 @@ mod tests {
         assert_eq!(read("1 0 0 3 0010 00000001 0 EXIT 0 0", old).unwrap().0.opcode, "EXIT");
         let lines = LineFormat { version: 4, lineinfo: true };
         assert_eq!(read("27 0010 00000001 0 EXIT 0 0", lines).unwrap().0.opcode, "EXIT");
+    }
+
+    #[test]
+    fn the_last_version_has_all_kinds_of_registers_a_second_immediate_and_values() {
+        let v6 = LineFormat { version: 6, lineinfo: false };
+        let (line, _) = read("0010 ffffffff 1 P0 ISETP.NE.AND 4 R2 R255 UR4 UP7 0 0 16 NoVal", v6).unwrap();
+        assert_eq!((&line.dst[..], &line.src[..]), (&[512][..], &[2, 256 + 4][..]));
+        let values = (0..32).map(|lane| format!(" {lane:x}")).collect::<String>();
+        for end in ["0", "0 18446744073709551615", "3 NoVal", "3 4 NoVal", "3 4 Val 1 ff 32{}", "-3 Val 32{} 1 0xff"] {
+            let text = format!("0010 0000000f 1 R4 LDG.E 1 R2 4 1 0x1000 4 {}", end.replace("{}", &values));
+            let (_, addresses) = read(&text, v6).unwrap();
+            assert_eq!(addresses, [0x1000, 0x1004, 0x1008, 0x100c], "{end}");
+        }
+        let fault = |line| read(line, v6).unwrap_err();
+        assert_eq!(
+            fault("0010 0000000f 1 R4 MOV 0 0 3 4 Maybe"),
+            "32: expected an immediate, `Val` or `NoVal`; got `Maybe`"
+        );
+        assert_eq!(fault("0010 0000000f 1 R4 MOV 0 0 3 4 Val 2"), "36: expected a number of values, 1 or 32; got `2`");
+        assert_eq!(
+            fault("0010 0000000f 1 R4 MOV 0 0 3 4 Val 1"),
+            "37: the line ends where a value in base 16 is expected"
+        );
+        assert_eq!(
+            fault("0010 0000000f 1 U4 MOV 0 0 3"),
+            "17: expected a register, such as R4, UR4, P0 or UP0; got `U4`"
+        );
+    }
+
+    #[test]
+    fn words_of_the_copy_engine_and_of_groups_of_warps_are_passed_over() {
+        let v6 = LineFormat { version: 6, lineinfo: false };
+        for text in [
+            "0010 00000001 0 UTMALDG.2D 2 UR4 UR8 16 0x400 0 8192 0 3 2 0x7f0000001000 0x7f0000002000 0 0 NoVal",
+            "0010 00000001 0 UTMALDG.3D.MULTICAST 2 UR4 UR8 16 0x400 1 0x3 8192 64 4 0x7f0000001000 3 128 -128 0",
+            "0010 00000001 0 UBLKCP 2 UR4 UR8 16 0x400 0 0 0 4 0x0 0 0",
+            "0010 ffffffff 1 R24 HGMMA.64x64x16.F32 3 UR4 R24 UP0 1 0 0 NoVal",
+        ] {
+            let (line, addresses) = read(text, v6).unwrap();
+            assert_eq!((line.width, addresses.len()), (0, 0), "{text}");
+        }
+        let fault = |line| read(line, v6).unwrap_err();
+        let short = fault("0010 00000001 0 UTMALDG.2D 0 16 0x400 0 8192 0 3 2 0x7f0000001000");
+        assert!(short.ends_with("the line ends where an address in base 16 is expected"), "{short}");
+        let mode = fault("0010 00000001 0 UTMALDG.2D 0 16 0x400 0 8192 0 1 2 0x7f0000001000");
+        assert_eq!(mode, "48: expected a mode of addresses: 3 (listed) or 4 (base and deltas); got `1`");
     }
 
     #[test]

@@ -1,14 +1,12 @@
 //! The lines of a trace file, plain or compressed, one after the other: no file is held whole.
 //!
-//! What kind of file it is follows from its name alone: `.traceg` or `.traceg.xz`.
+//! Whether it is compressed follows from its name alone: `.traceg` or `.traceg.xz`.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, ErrorKind};
 use std::path::Path;
 
 use lzma_rust2::XzReader;
-
-use super::faults::TraceFaults;
 
 /// Bytes that are read from a file at once.
 const BUFFER_BYTES: usize = 1 << 18;
@@ -21,6 +19,21 @@ fn told(error: io::Error) -> io::Error {
     match error.kind() {
         ErrorKind::UnexpectedEof => io::Error::new(ErrorKind::UnexpectedEof, "its compressed text is cut short"),
         _ => error,
+    }
+}
+
+/// Opens a regular file.
+///
+/// # Errors
+/// It cannot be opened, or is none.
+pub(super) fn regular(path: &Path) -> io::Result<File> {
+    let file = File::open(path)?;
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => {
+            let message = "it is no regular file; traces are read more than once";
+            Err(io::Error::new(ErrorKind::InvalidInput, message))
+        }
     }
 }
 
@@ -38,28 +51,22 @@ impl std::fmt::Debug for TraceLines {
 }
 
 impl TraceLines {
+    /// Lines of a text.
+    pub(crate) fn of_text(text: Vec<u8>) -> TraceLines {
+        TraceLines { text: Box::new(io::Cursor::new(text)), line: Vec::new(), number: 0 }
+    }
+
     /// Opens a file.
     ///
     /// # Errors
     /// It cannot be opened, or is no regular file.
     pub(crate) fn open(path: &Path) -> io::Result<TraceLines> {
-        let file = File::open(path)?;
-        if !file.metadata()?.is_file() {
-            let message = "it is no regular file; traces are read more than once";
-            return Err(io::Error::new(ErrorKind::InvalidInput, message));
-        }
-        let plain = BufReader::with_capacity(BUFFER_BYTES, file);
+        let plain = BufReader::with_capacity(BUFFER_BYTES, regular(path)?);
         let text: Box<dyn BufRead + Send> = match path.extension().is_some_and(|end| end == "xz") {
             true => Box::new(BufReader::with_capacity(BUFFER_BYTES, XzReader::new(plain, true))),
             false => Box::new(plain),
         };
         Ok(TraceLines { text, line: Vec::new(), number: 0 })
-    }
-
-    /// The same, with what is wrong as a fault of the file.
-    pub(super) fn opened(path: &Path, faults: &mut TraceFaults) -> Option<TraceLines> {
-        let lines = TraceLines::open(path);
-        lines.map_err(|error| faults.nowhere(&format!("cannot read the file: {error}"))).ok()
     }
 
     /// The next line that is not blank, without its end, and its number; none at the end of the file.

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   MemcpyHtoD,0x00007f0000000000,4096
-//!   kernel-1.traceg.xz
+//!   kernel-1.traceg.xz             or .traceg, .tracez
 //! ```
 //! Source: Accel-Sim's tracer and its post-processor. Copies in the other direction have no effect; the
 //! tracer notes no copies within the device, and nothing asynchronous. Accel-Sim passes over a line that it
@@ -13,7 +13,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use super::instruction::hexadecimal;
+use super::file::{ENDS, KernelFile};
+use super::words::hexadecimal;
 use durawarp_base::diagnostic::{Diagnostic, Diagnostics};
 use durawarp_base::input;
 use durawarp_kernel::host::GlobalRange;
@@ -48,16 +49,20 @@ pub(crate) struct TraceList {
     pub(crate) ignored: BTreeMap<String, u64>,
 }
 
-/// Reads a list. Files of kernels are looked for in its folder.
+/// Reads a list. Files of kernels are looked for in its folder. The file of a kernel is a list of that one.
 ///
 /// # Errors
 /// Every line that is wrong, and every file that is missing; a list without a kernel.
 pub(crate) fn read_list(path: &Path) -> Result<TraceList, Diagnostics> {
+    if KernelFile::is_one(path) {
+        return Ok(TraceList { commands: vec![TraceCommand::Kernel(path.to_owned())], ignored: BTreeMap::new() });
+    }
     let file = path.display().to_string();
     let text =
         input::text(path).map_err(|error| Diagnostic::nowhere(&file, format!("cannot read the list: {error}")))?;
     let folder = path.parent().unwrap_or(Path::new(""));
     let (mut list, mut faults) = (TraceList::default(), Diagnostics::default());
+    // To its end, so that every line that is wrong is told at once.
     let mut start = 0;
     for line in text.split_inclusive('\n') {
         let bytes = start..start + line.trim_end().len();
@@ -98,11 +103,12 @@ fn command(line: &str, folder: &Path) -> Result<ListLine, (String, Option<String
         let path = folder.join(line);
         if line.ends_with(".trace") || line.ends_with(".trace.xz") {
             let help = "the tracer's own files become such by Accel-Sim's post-processor: `post-traces-processing`";
-            let message = format!("`{line}` is not grouped by CTA: expected a file of `.traceg` or `.traceg.xz`");
+            let message =
+                format!("`{line}` is not grouped by CTA: expected a file of `.traceg`, `.traceg.xz` or `.tracez`");
             return Err((message, Some(help.to_owned())));
         }
-        if !line.ends_with(".traceg") && !line.ends_with(".traceg.xz") {
-            return fault(format!("`{line}` is no file of `.traceg` or `.traceg.xz`"));
+        if !ENDS.iter().any(|end| line.ends_with(end)) {
+            return fault(format!("`{line}` is no file of `.traceg`, `.traceg.xz` or `.tracez`"));
         }
         if !path.is_file() {
             return fault(format!("there is no file `{}`", path.display()));
@@ -125,7 +131,7 @@ fn command(line: &str, folder: &Path) -> Result<ListLine, (String, Option<String
         return Ok(ListLine::Nothing);
     }
     // A launch must not get lost: its file has another name than the tracer gives.
-    if [".traceg", ".traceg.xz", ".trace", ".trace.xz"].iter().any(|end| line.ends_with(end)) {
+    if ENDS.iter().chain(&[".trace", ".trace.xz"]).any(|end| line.ends_with(end)) {
         return fault(format!("the name of a kernel's file begins with `kernel`; got `{line}`"));
     }
     let word = line.split([',', ' ', '\t']).next().unwrap_or_default();
@@ -151,6 +157,13 @@ mod tests {
         let list = list.unwrap().commands;
         assert_eq!(list[0], TraceCommand::CopyIn(GlobalRange { start: 0x7f00_0000_1000, bytes: 4096 }));
         assert!(list.len() == 3 && list[1] == list[2]);
+    }
+
+    #[test]
+    fn a_kernel_by_itself_is_a_list_of_one() {
+        for path in ["a/kernel-1.tracez", "kernel-2.traceg", "k.traceg.xz"].map(Path::new) {
+            assert_eq!(read_list(path).unwrap().commands, [TraceCommand::Kernel(path.to_owned())]);
+        }
     }
 
     #[test]

@@ -6,9 +6,9 @@
 //! classes an arithmetic opcode has was chosen by us: the class of the PTX instruction that compiles to it. A
 //! trace that has an opcode of no row is refused.
 //!
-//! Refused, for want of what they do: the copy engine's (`UBLK*`, `UTMA*`), barriers in shared memory
-//! (`SYNCS`), clusters, groups of warps and tensor memory. Not modelled: the uniform datapath (its
-//! instructions have the class of their vector counterparts), texture and surface units.
+//! Refused, for want of what they do: barriers in shared memory (`SYNCS`), clusters, groups of warps and
+//! tensor memory. Not modelled: the uniform datapath (its instructions have the class of their vector
+//! counterparts), texture and surface units, the copy engine (`UBLK*`, `UTMA*`).
 
 use super::products::MatrixProduct;
 use durawarp_kernel::ir::{Class, Space};
@@ -20,8 +20,8 @@ pub(crate) enum Operation {
     Compute(Class),
     /// On tensor cores.
     Product(MatrixProduct),
-    /// On texture and surface units, with their accesses to memory: as a move, for want of these.
-    Texture,
+    /// Of a unit that the machine lacks: issued as this opcode, and nothing of memory is accessed.
+    Unserved(&'static str),
     /// Memory to registers.
     Load(Space),
     /// Registers to memory.
@@ -48,8 +48,11 @@ pub(crate) enum Operation {
 
 use Class::{Compare, Const, Control, Convert, Fp32, Fp64, Int, IntMul, Logic, MinMax, Sfu, Shuffle, Vote};
 use Operation::{
-    AsyncCopy, AsyncGroup, AsyncWait, Atomic, Barrier, Branch, Compute, Exit, Fence, Load, Reduction, Store, Texture,
+    AsyncCopy, AsyncGroup, AsyncWait, Atomic, Barrier, Branch, Compute, Exit, Fence, Load, Reduction, Store, Unserved,
 };
+
+const TEXTURE: Operation = Unserved("MOV");
+const COPY_ENGINE: Operation = Unserved("NOP");
 
 /// Of which shape a product is, its modifiers say.
 const TENSOR: Operation = Operation::Product(MatrixProduct::UNKNOWN);
@@ -94,8 +97,10 @@ const ROWS: &[(Operation, &[&str])] = &[
     // Ends of collectives and errors of clusters; kernels that depend on others do not overlap them here.
     (Compute(Control), &["CGAERRBAR", "ENDCOLLECTIVE", "UVIRTCOUNT", "ACQBULK", "ACQSHMINIT", "PREEXIT"]),
     (TENSOR, &["HMMA", "IMMA", "DMMA", "BMMA", "QMMA", "OMMA"]),
-    (Texture, &["TEX", "TEXS", "TLD", "TLDS", "TLD4", "TLD4S", "TMML", "TXD", "TXQ"]),
-    (Texture, &["SUATOM", "SULD", "SUQUERY", "SURED", "SUST", "SUCLAMP", "SUBFM", "SUEAU", "SULDGA", "SUSTGA"]),
+    (TEXTURE, &["TEX", "TEXS", "TLD", "TLDS", "TLD4", "TLD4S", "TMML", "TXD", "TXQ"]),
+    (TEXTURE, &["SUATOM", "SULD", "SUQUERY", "SURED", "SUST", "SUCLAMP", "SUBFM", "SUEAU", "SULDGA", "SUSTGA"]),
+    (COPY_ENGINE, &["UTMALDG", "UTMASTG", "UTMAPF", "UTMAREDG", "UTMACCTL", "UTMACMDFLUSH", "UTMAL2CCTL"]),
+    (COPY_ENGINE, &["UBLKCP", "UBLKPF", "UBLKRED", "UBLKL2CCTL"]),
     (Load(Space::Generic), &["LD"]),
     (Load(Space::Global), &["LDG"]),
     (Load(Space::Local), &["LDL"]),

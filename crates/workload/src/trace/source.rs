@@ -1,19 +1,14 @@
 //! The CTAs of a kernel's file, read when they start.
 //!
-//! SMs ask for CTAs nearly in the order of the file, in which they are dispatched. One that is asked for
-//! early has those before it read and kept. So the text of a few CTAs is in memory, however long the file is.
-//! Which thread reads a CTA does not matter to what it gets.
+//! The file is opened when its first CTA starts. Which thread reads a CTA does not matter to what it gets.
 
-use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::cta::{AddressPlaces, CodeAccess, CtaText, CtaWalk};
 use super::faults::TraceFaults;
-use super::header::TraceHeader;
+use super::file::KernelFile;
 use super::labels::Labels;
 use super::layout::TraceLayout;
-use super::lines::TraceLines;
 use super::survey::KernelSurvey;
 use durawarp_kernel::traced::{CtaSource, TraceFault, WarpTrace};
 
@@ -23,50 +18,8 @@ pub(crate) struct CtaFile {
     survey: Arc<KernelSurvey>,
     labels: Arc<Labels>,
     layout: Arc<TraceLayout>,
-    reading: Mutex<FileReading>,
-}
-
-/// How far the file is read.
-#[derive(Debug, Default)]
-struct FileReading {
-    lines: Option<TraceLines>,
-    /// The CTA that comes next.
-    next: u64,
-    /// CTAs that were read and not asked for yet.
-    kept: BTreeMap<u64, CtaText>,
-}
-
-impl FileReading {
-    /// The text of a CTA.
-    fn cta(&mut self, cta: u64, path: &Path, labels: &Labels, faults: &mut TraceFaults) -> Option<CtaText> {
-        if let Some(kept) = self.kept.remove(&cta) {
-            return Some(kept);
-        }
-        loop {
-            let read = self.read(path, labels, faults).unwrap_or_else(|error| {
-                faults.nowhere(&format!("cannot read the file: {error}"));
-                None
-            });
-            let (text, number) = (read?, self.next);
-            self.next += 1;
-            if number == cta {
-                return Some(text);
-            }
-            self.kept.insert(number, text);
-        }
-    }
-
-    fn read(&mut self, path: &Path, labels: &Labels, faults: &mut TraceFaults) -> std::io::Result<Option<CtaText>> {
-        let lines = match &mut self.lines {
-            Some(lines) => lines,
-            lines => {
-                let mut opened = TraceLines::open(path)?;
-                TraceHeader::read(&mut opened, faults, labels);
-                lines.insert(opened)
-            }
-        };
-        CtaText::next(lines, faults, &mut |_| {})
-    }
+    /// None before its first CTA.
+    reading: Mutex<Option<KernelFile>>,
 }
 
 /// AddressPlaces of a trace's addresses in the machine.
@@ -95,6 +48,16 @@ impl CtaFile {
     pub(crate) fn new(survey: Arc<KernelSurvey>, labels: Arc<Labels>, layout: Arc<TraceLayout>) -> CtaFile {
         CtaFile { survey, labels, layout, reading: Mutex::default() }
     }
+
+    /// The text of a CTA.
+    fn text(&self, cta: u64, faults: &mut TraceFaults) -> std::io::Result<Option<CtaText>> {
+        let mut reading = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
+        let file = match &mut *reading {
+            Some(file) => file,
+            none => none.insert(KernelFile::open(&self.survey.path, faults, &self.labels)?.0),
+        };
+        file.cta(cta, faults)
+    }
 }
 
 impl CtaSource for CtaFile {
@@ -110,9 +73,10 @@ impl CtaSource for CtaFile {
         let survey = &*self.survey;
         let mut faults = TraceFaults::new(&survey.path.display().to_string());
         // Only the text is read under the lock; what it says is found out beside others.
-        let mut reading = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
-        let text = reading.cta(cta, &survey.path, &self.labels, &mut faults);
-        drop(reading);
+        let text = self.text(cta, &mut faults).unwrap_or_else(|error| {
+            faults.nowhere(&format!("cannot read the file: {error}"));
+            None
+        });
         let mut warps = Vec::new();
         if let Some(text) = &text {
             let mut walk = CtaWalk {
@@ -138,6 +102,8 @@ impl CtaSource for CtaFile {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::super::layout::TraceLayout;
     use super::*;
 
@@ -158,7 +124,11 @@ mod tests {
         assert_ne!(expected[0], expected[1]);
         let found = [1, 0].map(|cta| reversed.warps(cta).unwrap());
         assert!(found[0] == expected[1] && found[1] == expected[0]);
-        assert!(reversed.reading.lock().unwrap().kept.is_empty(), "what was given is not kept");
+        assert_eq!(
+            reversed.reading.lock().unwrap().as_ref().map(KernelFile::kept),
+            Some(0),
+            "what was given is not kept"
+        );
         assert_eq!((in_order.ctas(), in_order.index(1)), (2, [2, 0, 0]), "the second of the grid is not in the file");
     }
 

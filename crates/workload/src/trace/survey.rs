@@ -2,16 +2,17 @@
 //! with it. The instructions themselves are read again when their CTA starts: no file is held in memory.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::code::{KernelMemory, Template, TraceCode};
-use super::cta::{AddressPlaces, CodeAccess, CtaText, CtaWalk};
+use super::cta::{AddressPlaces, CodeAccess, CtaWalk};
 use super::faults::TraceFaults;
+use super::file::KernelFile;
 use super::header::TraceHeader;
 use super::labels::Labels;
 use super::layout::TouchedMemory;
-use super::lines::TraceLines;
 use durawarp_base::diagnostic::Diagnostics;
 use durawarp_kernel::ir::Kernel;
 use durawarp_kernel::traced::WarpTrace;
@@ -84,15 +85,16 @@ impl KernelSurvey {
     pub(crate) fn of(path: &Path, labels: &Labels) -> Result<KernelSurvey, Diagnostics> {
         let file = path.display().to_string();
         let mut faults = TraceFaults::new(&file);
-        let lines = TraceLines::opened(path, &mut faults);
-        match lines.map(|lines| Self::read(path, &file, lines, labels, &mut faults)) {
-            Some(survey) if faults.is_empty() => Ok(survey),
-            _ => Err(Diagnostics(faults.into_faults())),
+        match Self::read(path, &file, labels, &mut faults) {
+            Ok(survey) if faults.is_empty() => return Ok(survey),
+            Ok(_) => {}
+            Err(error) => faults.nowhere(&format!("cannot read the file: {error}")),
         }
+        Err(Diagnostics(faults.into_faults()))
     }
 
-    fn read(path: &Path, file: &str, mut lines: TraceLines, labels: &Labels, faults: &mut TraceFaults) -> KernelSurvey {
-        let header = TraceHeader::read(&mut lines, faults, labels);
+    fn read(path: &Path, file: &str, labels: &Labels, faults: &mut TraceFaults) -> io::Result<KernelSurvey> {
+        let (mut text, header) = KernelFile::open(path, faults, labels)?;
         let mut hash = blake3::Hasher::new();
         hash.update(format!("{header:?}").as_bytes());
         let (mut code, mut touches, mut ctas, mut instructions) = (TraceCode::default(), Touches::default(), vec![], 0);
@@ -103,14 +105,7 @@ impl KernelSurvey {
             let mut seen = |line: &[u8]| {
                 hash.update(line).update(b"\n");
             };
-            let cta = match CtaText::next(&mut lines, faults, &mut seen) {
-                Ok(Some(cta)) => cta,
-                Ok(None) => break,
-                Err(error) => {
-                    faults.nowhere(&format!("cannot read the file beyond line {}: {error}", lines.number()));
-                    break;
-                }
-            };
+            let Some(cta) = text.next(faults, &mut seen)? else { break };
             let code = CodeAccess::Growing(&mut code);
             let mut walk = CtaWalk { header: &header, labels, code, places: &mut touches, faults, empty_warps: 0 };
             let (index, warps) = walk.walk(&cta);
@@ -134,7 +129,7 @@ impl KernelSurvey {
         let renamed = counted(&code, &steps, |template| template.renamed.as_deref());
         let hash = *hash.finalize().as_bytes();
         let touched = touches.global;
-        KernelSurvey {
+        Ok(KernelSurvey {
             path: path.to_owned(),
             header,
             code,
@@ -147,7 +142,7 @@ impl KernelSurvey {
             renamed,
             empty_warps,
             hash,
-        }
+        })
     }
 }
 

@@ -1,0 +1,101 @@
+"""Makes the packed traces of this folder, with the zstd of Python's `zstandard` (0.25.0, zstd 1.5.7).
+
+    pip install zstandard==0.25.0 && python3 pack.py        # in this folder
+
+`pack` does what Accel-Sim's `post-traces-processing` does: the same layout, a dictionary trained on every
+8th instruction, frames of level 3. `kernel-1` has a dictionary; `kernel-2` is too short for one, and has
+none. The text that it would write with `--text` lies beside each packed file, compressed by xz: what runs
+must be the same.
+"""
+
+import lzma
+import random
+import struct
+
+import zstandard
+
+INSTRUCTIONS_OF_A_FRAME = 16
+
+
+def header(kernel, grid, block):
+    return [
+        f"-kernel name = _Z6packed{kernel}", f"-kernel id = {kernel}", f"-grid dim = ({grid},1,1)",
+        f"-block dim = ({block},1,1)", "-shmem = 1024", "-nregs = 40", "-binary version = 90", "-cuda stream id = 0",
+        "-shmem base_addr = 0x00007f2a00000000", "-local mem base_addr = 0x00007f2a01000000", "-nvbit version = 1.7.6",
+        "-accelsim tracer version = 6", "-enable lineinfo = 0", "",
+        "#traces format = [line_num] PC mask dest_num [reg_dests] opcode src_num [reg_srcs] mem_width [addresses]",
+    ]
+
+
+def instructions(choose, cta, warp, lanes, rounds):
+    """A loop of loads and products with scattered addresses, as a warp of a product of matrices has."""
+    mask = f"{(1 << lanes) - 1:08x}"
+    yield f"0000 {mask} 1 R1 LDC 0 0 0 NoVal"
+    yield f"0010 {mask} 1 UR4 ULDC.64 0 0 0 NoVal"
+    yield f"0020 {mask} 1 P0 ISETP.GE.AND 3 R1 UR4 P7 0 0 NoVal"
+    for at in range(rounds):
+        base = 0x7F2B00000000 + 0x4000 * cta + 0x1000 * warp + 0x40 * choose.randrange(32)
+        far = " ".join(f"0x{base + 16 * choose.randrange(64):016x}" for _ in range(lanes))
+        deltas = " ".join(str(4 * choose.randrange(-8, 9)) for _ in range(lanes - 1))
+        yield f"0040 {mask} 1 R8 LDG.E.128 2 R2 UR4 16 0 {far} 0 NoVal"
+        yield f"0050 {mask} 1 R16 LDG.E.64 2 R2 UR4 8 1 0x{base + 0x800:016x} 8 0 NoVal"
+        yield f"0060 {mask} 1 R20 LDG.E 2 R2 UR4 4 2 0x{base + 0x400:016x} {deltas} 0 NoVal".replace("  ", " ")
+        yield f"0070 {mask} 0 STS.128 2 R0 R8 16 1 0x{16 * choose.randrange(16):016x} 0 0 NoVal"
+        yield f"0080 {mask} 1 R4 HMMA.16816.F32 3 R8 R16 R4 0 0 NoVal"
+        yield f"0090 {mask} 1 R20 IADD3 3 R20 R1 R255 0 {at} 0 NoVal"
+        yield f"00a0 {mask} 0 BRA 1 P0 0 0 NoVal"
+    yield f"00b0 {mask} 0 STG.E.128 2 R2 R4 16 1 0x{0x7F2B00200000 + 0x4000 * cta + 0x1000 * warp:016x} 16 0 NoVal"
+    yield f"00c0 {mask} 0 EXIT 0 0 0 NoVal"
+
+
+def ctas(seed, numbers, warps, last_lanes, rounds):
+    """Of each CTA its number and the lines of its warps; the last warp of CTA 0 has none."""
+    choose = random.Random(seed)
+    for cta in numbers:
+        lanes = [32] * (warps - 1) + [last_lanes]
+        lines = [list(instructions(choose, cta, at, lanes[at], rounds)) for at in range(warps)]
+        yield cta, lines[:-1] + [[]] if cta == 0 else lines
+
+
+def text(lines, kernel):
+    out = [*lines]
+    for cta, warps in kernel:
+        out += ["", "#BEGIN_TB", "", f"thread block = {cta},0,0", f"cluster id = {cta // 2},0,0"]
+        out += [f"cluster cta = {cta % 2},0,0", f"cluster rank = {cta % 2}"]
+        for at, warp in enumerate(warps):
+            out += ["", f"warp = {at}", f"insts = {len(warp)}", *warp]
+        out += ["", "#END_TB"]
+    return "".join(f"{line}\n" for line in out).encode()
+
+
+def pack(lines, kernel, dictionary_bytes):
+    samples = [line.encode() for _, warps in kernel for warp in warps for line in warp[::8]]
+    trained = zstandard.train_dictionary(dictionary_bytes, samples) if dictionary_bytes else None
+    dictionary = trained.as_bytes() if trained else b""
+    level = {"level": 3, "write_checksum": False, "write_content_size": True}
+    compress = zstandard.ZstdCompressor(dict_data=trained, **level) if trained else zstandard.ZstdCompressor(**level)
+    out = "".join(f"{line}\n" for line in lines).encode() + b"\0"
+    out += struct.pack("<II", len(dictionary), INSTRUCTIONS_OF_A_FRAME) + dictionary
+    index = struct.pack("<I", len(kernel))
+    for cta, warps in kernel:
+        index += struct.pack("<11I", cta, 0, 0, cta // 2, 0, 0, cta % 2, 0, 0, cta % 2, len(warps))
+        for warp in warps:
+            frames = [warp[at:at + INSTRUCTIONS_OF_A_FRAME] for at in range(0, len(warp), INSTRUCTIONS_OF_A_FRAME)]
+            index += struct.pack("<IIQ", len(warp), len(frames), len(out))
+            index += b"".join(struct.pack("<I", len(frame)) for frame in frames)
+            out += struct.pack("<II", len(warp), len(frames))
+            for frame in frames:
+                packed = compress.compress("\n".join(frame).encode())
+                out += struct.pack("<I", len(packed)) + packed
+    return out + index + struct.pack("<Q", len(out))
+
+
+for number, grid, block, dictionary_bytes, kernel in [
+    (1, 5, 120, 1024, list(ctas(1, [0, 1, 2, 4], 4, 24, 3))),
+    (2, 1, 64, 0, list(ctas(2, [0], 2, 32, 1))),
+]:
+    lines = header(number, grid, block)
+    with open(f"kernel-{number}.tracez", "wb") as file:
+        file.write(pack(lines, kernel, dictionary_bytes))
+    with open(f"kernel-{number}.traceg.xz", "wb") as file:
+        file.write(lzma.compress(text(lines, kernel), preset=6))
