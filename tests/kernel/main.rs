@@ -19,6 +19,7 @@ mod matrix;
 mod measured;
 mod memory;
 mod persist_barriers;
+mod products;
 mod recursion;
 mod surfaces;
 mod syntax;

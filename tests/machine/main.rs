@@ -31,6 +31,7 @@ mod optane;
 mod persist_stalls;
 mod policies;
 mod random_kernels;
+mod products;
 mod replacement;
 mod row_buffer;
 mod same_outcomes;

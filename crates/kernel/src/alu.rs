@@ -206,7 +206,7 @@ pub struct MatrixOp {
     /// Elements of c and d.
     pub sums: MatrixSums,
     /// a has four registers and b two (else half of that): k is 16 for 16-bit elements, 8 for `tf32`, 32 for
-    /// bytes.
+    /// bytes and 8-bit floats.
     pub deep: bool,
 }
 
@@ -219,6 +219,8 @@ pub enum MatrixFactors {
     Tf32,
     /// Four bytes a register, of a and of b signed or not.
     Bytes(bool, bool),
+    /// Four 8-bit floats a register, of a and of b.
+    Fp8(Fp8, Fp8),
     /// Doubles, one a register (m8n8k4).
     Double,
     /// `f16` by quads of lanes (m8n8k4).

@@ -15,6 +15,7 @@ mod int;
 mod lanes;
 mod matrix;
 mod memory;
+mod mma;
 mod persist;
 mod phase;
 mod stack;
@@ -33,7 +34,7 @@ use super::types::Ty;
 use words::{Family, MODIFIERS, Mods, Select, UNSUPPORTED};
 
 /// The families of opcodes, those that programs use most first.
-const FAMILIES: [&[Family]; 15] = [
+const FAMILIES: [&[Family]; 16] = [
     int::FAMILY,
     memory::FAMILY,
     convert::FAMILY,
@@ -42,6 +43,7 @@ const FAMILIES: [&[Family]; 15] = [
     compare::FAMILY,
     lanes::FAMILY,
     matrix::FAMILY,
+    mma::FAMILY,
     wmma::FAMILY,
     persist::FAMILY,
     copy::FAMILY,

@@ -6,9 +6,9 @@
 //! register n of b                             column g, elements w t .. of step n
 //! register n of c, d      row g + 8 (n / 2), column 2 t + (n & 1); of f16: row g + 8 n, columns 2 t, 2 t + 1
 //! ```
-//! `w` is the number of elements in a register: 2 of 16 bits, 1 of `tf32`, 4 bytes. A step is 4 `w` deep.
-//! These are the ISA's layouts of m16n8k16 and m16n8k8 (16 bits), m16n8k8 and m16n8k4 (`tf32`), m16n8k32 and
-//! m16n8k16 (bytes), in one rule.
+//! `w` is the number of elements in a register: 2 of 16 bits, 1 of `tf32`, 4 bytes or 8-bit floats. A step is
+//! 4 `w` deep. These are the ISA's layouts of m16n8k16 and m16n8k8 (16 bits), m16n8k8 and m16n8k4 (`tf32`),
+//! m16n8k32 and m16n8k16 (bytes, 8-bit floats), in one rule.
 //!
 //! | choice where the ISA leaves order and precision of sums open | |
 //! |---|---|
@@ -20,15 +20,16 @@
 //!
 //! Sums of bytes are exact, then clamped or taken modulo 2^32. Measured tensor cores add several products at
 //! once and truncate (Fasi et al., "Numerical behavior of NVIDIA tensor cores", PeerJ CS 2021): results of
-//! floats differ from theirs in the last bits.
+//! floats differ from theirs in the last bits. Sums of 8-bit floats differ more: an H800 keeps some 14 bits
+//! of them (DeepSeek-V3 Technical Report, arXiv 2412.19437, 3.3.2; `wgmma`), where here are 24.
 //!
 //! Invariants: the same bits on every host; sources are read before destinations are written. Not modelled:
-//! sparse matrices, single bits, 8-bit floats. Products of 8 x 8 matrices are in `matrix_small.rs`.
+//! sparse matrices, single bits. Products of 8 x 8 matrices are in `matrix_small.rs`.
 
 use super::super::alu::{HalfFormat, MatrixFactors, MatrixOp, MatrixSums, Round};
 use super::super::ir::{Fragments, Inst, LANES, Slot};
 use super::canonical::canon32;
-use super::{Frame, V32, half, matrix_small, rounding};
+use super::{Frame, V32, half, matrix_small, narrow, rounding};
 
 /// Rows of a, c and d.
 const ROWS: usize = 16;
@@ -40,13 +41,22 @@ pub(crate) fn multiply(f: &mut Frame<'_>, inst: &Inst, op: MatrixOp, fragments: 
     match op.factors {
         MatrixFactors::Half(HalfFormat::F16) => {
             // 22 bits of a product, with exponents from -48 to 32, fit a single.
-            floats::<2>(f, inst, op, fragments, |bits, n| half_of(HalfFormat::F16, bits, n), |a, b, sum| sum + a * b);
+            let value = |bits, n| half_of(HalfFormat::F16, bits, n);
+            floats::<2>(f, inst, op, fragments, [&value; 2], |a, b, sum| sum + a * b);
         }
         MatrixFactors::Half(HalfFormat::Bf16) => {
-            floats::<2>(f, inst, op, fragments, |bits, n| half_of(HalfFormat::Bf16, bits, n), fused);
+            let value = |bits, n| half_of(HalfFormat::Bf16, bits, n);
+            floats::<2>(f, inst, op, fragments, [&value; 2], fused);
         }
         MatrixFactors::Tf32 => {
-            floats::<1>(f, inst, op, fragments, |bits, _| f32::from_bits(bits & 0xffff_e000), fused);
+            let value = |bits: u32, _| f32::from_bits(bits & 0xffff_e000);
+            floats::<1>(f, inst, op, fragments, [&value; 2], fused);
+        }
+        MatrixFactors::Fp8(of_a, of_b) => {
+            // 8 bits of a product, with exponents from -32 to 31, fit a single.
+            let value = |format| move |bits: u32, n: usize| narrow::single_of_fp8(format, bits >> (8 * n));
+            let [a, b] = [of_a, of_b].map(value);
+            floats::<4>(f, inst, op, fragments, [&a, &b], |a, b, sum| sum + a * b);
         }
         MatrixFactors::Double => matrix_small::doubles(f, inst, fragments),
         MatrixFactors::Quads(of) => matrix_small::quads(f, inst, of, op.sums, fragments),
@@ -109,10 +119,10 @@ fn floats<const W: usize>(
     inst: &Inst,
     op: MatrixOp,
     fragments: &Fragments,
-    value: impl Fn(u32, usize) -> f32,
+    [a_value, b_value]: [&impl Fn(u32, usize) -> f32; 2],
     add: impl Fn(f32, f32, f32) -> f32,
 ) {
-    let (a, b, depth) = factors::<f32, W>(f, inst, op, fragments, &value, &value);
+    let (a, b, depth) = factors::<f32, W>(f, inst, op, fragments, a_value, b_value);
     let singles = op.sums == MatrixSums::F32;
     let mut out: [V32; 4] = [[0; LANES]; 4];
     let c = sums(f, fragments, singles);

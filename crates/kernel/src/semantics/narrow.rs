@@ -68,6 +68,21 @@ fn to_half(format: Fp8, bits: u32, relu: bool) -> u32 {
     if relu && negative && half != 0x7fff { 0 } else { half }
 }
 
+/// An 8-bit float, the low byte of `bits`, as a single, exactly.
+#[inline]
+pub(super) fn single_of_fp8(format: Fp8, bits: u32) -> f32 {
+    let (fraction, bias, largest) = shape(format);
+    let (magnitude, sign) = (bits & 0x7f, (bits & 0x80) << 24);
+    let magnitude = match magnitude > largest {
+        // Of `e5m2` the code after the largest number is infinity.
+        true if format == Fp8::E5m2 && magnitude == largest + 1 => f32::INFINITY,
+        true => f32::NAN,
+        // Exponent and fraction move as they are, also of denormals; a power of two makes up for the biases.
+        false => f32::from_bits(magnitude << (23 - fraction)) * f32::from_bits(((254 - bias) as u32) << 23),
+    };
+    f32::from_bits(magnitude.to_bits() | sign)
+}
+
 /// d = 8-bit floats of the singles a (upper) and b, or of the halves in a.
 pub(super) fn pack_fp8(f: &mut Frame<'_>, inst: &Inst, to: ToFp8) {
     let single = |bits: u32| to_fp8(to.format, f32::from_bits(bits), to.relu);

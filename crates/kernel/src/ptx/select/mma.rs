@@ -1,0 +1,200 @@
+//! Products of matrices (PTX ISA 9.7.14.5): `mma.sync`, with a by rows and b by columns; m8n8k4 of `.f16` in
+//! any order.
+//!
+//! One row of [`FACTORS`] a type of a and b. A product of m = 16 is one instruction of the IR, whose registers
+//! the type and k say:
+//!
+//! | k | registers of a, b |
+//! |---|---|
+//! | that of the row | 4, 2 |
+//! | half of it | 2, 1 |
+//!
+//! c and d have four registers, of `.f16` two. Others of the ISA (sparse, single bits, 4-bit integers) are
+//! faults by name.
+
+use super::super::super::alu::{AluOp, Fp8, HalfFormat, MatrixFactors, MatrixOp, MatrixSums, QuadFactors};
+use super::super::super::ir::{Class, Op};
+use super::super::ast::Instruction;
+use super::super::draft::Arg;
+use super::super::lower::{Lower, Lowered};
+use super::super::types::{Bank, Ty};
+use super::words::{Family, Mods};
+
+/// What lowers which opcodes.
+pub(super) const FAMILY: &[Family] = &[(&["mma"], |l, i, m| l.mma(i, m))];
+
+/// Types of elements, in the order in which `mma` names those of d, a, b and c.
+const TYPES: [(&str, &str); 9] = [
+    ("f16", "f16"),
+    ("f32", "f32"),
+    ("bf16", "bf16"),
+    ("tf32", "tf32"),
+    ("e4m3", "e4m3"),
+    ("e5m2", "e5m2"),
+    ("s8", "s8"),
+    ("u8", "u8"),
+    ("s32", "s32"),
+];
+
+/// The factors of these types, and k of a product whose a has four registers.
+fn factors_of(a: &str, b: &str) -> Option<(MatrixFactors, u32)> {
+    let fp8 = |name: &str| match name {
+        "e4m3" => Some(Fp8::E4m3),
+        "e5m2" => Some(Fp8::E5m2),
+        _ => None,
+    };
+    match (a, b) {
+        ("f16", "f16") => Some((MatrixFactors::Half(HalfFormat::F16), 16)),
+        ("bf16", "bf16") => Some((MatrixFactors::Half(HalfFormat::Bf16), 16)),
+        ("tf32", "tf32") => Some((MatrixFactors::Tf32, 8)),
+        ("s8" | "u8", "s8" | "u8") => Some((MatrixFactors::Bytes(a == "s8", b == "s8"), 32)),
+        _ => Some((MatrixFactors::Fp8(fp8(a)?, fp8(b)?), 32)),
+    }
+}
+
+/// The sums of these types of d and c, where the factors have such.
+fn sums_of(d: &str, c: &str, factors: MatrixFactors, saturates: bool) -> Option<MatrixSums> {
+    use MatrixFactors::{Bytes, Fp8, Half, Tf32};
+    match (d, c, factors) {
+        ("s32", "s32", Bytes(..)) => Some(MatrixSums::S32(saturates)),
+        _ if saturates => None,
+        ("f16", "f16", Half(HalfFormat::F16) | Fp8(..)) => Some(MatrixSums::F16),
+        ("f32", "f32", Half(_) | Tf32 | Fp8(..)) => Some(MatrixSums::F32),
+        _ => None,
+    }
+}
+
+impl<'a> Lower<'_, 'a> {
+    fn mma(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
+        for word in ["sync", "aligned"] {
+            if !m.take(word) {
+                return Err(self.fault(i.opcode.at.clone(), format!("`mma` needs `.{word}`")));
+            }
+        }
+        if m.take("m8n8k4") {
+            return self.small_product(i, m);
+        }
+        for word in ["row", "col"] {
+            if !m.take(word) {
+                return Err(self.fault(i.opcode.at.clone(), format!("`mma` needs `.{word}`")));
+            }
+        }
+        let saturates = m.take("satfinite");
+        let depth = m.one_of(&[("m16n8k4", 4), ("m16n8k8", 8), ("m16n8k16", 16), ("m16n8k32", 32)]);
+        // The types of d, a, b and c, in this order: what is taken once is not found again.
+        let [d, a, b, c] = std::array::from_fn(|_| m.one_of(&TYPES).unwrap_or_default());
+        // What `sm_120a` calls these of 8-bit floats.
+        let named = m.take("kind::f8f6f4");
+        let (Some(depth), Some((factors, deep))) = (depth, factors_of(a, b)) else {
+            return self.unsupported_product(i);
+        };
+        let Some(sums) = sums_of(d, c, factors, saturates) else { return self.unsupported_product(i) };
+        if depth != deep && depth != deep / 2 || named && !matches!(factors, MatrixFactors::Fp8(..)) {
+            return self.unsupported_product(i);
+        }
+        // Of two depths of a type the greater has twice the registers.
+        let deep = depth == deep;
+        let registers = if sums == MatrixSums::F16 { 2 } else { 4 };
+        let sum_ty = if sums == MatrixSums::F32 { Ty::F32 } else { Ty::B32 };
+        let [d, a, b, c] = self.operands(i)?;
+        let (mut left, mut right, mut start) = ([Arg::None; 4], [Arg::None; 2], [Arg::None; 4]);
+        let (of_a, of_b) = if deep { (4, 2) } else { (2, 1) };
+        let mut dst = [Arg::None; 4];
+        self.fragment(a, Ty::B32, &mut left[..of_a])?;
+        self.fragment(b, Ty::B32, &mut right[..of_b])?;
+        self.fragment(c, sum_ty, &mut start[..registers])?;
+        self.results(d, Bank::R32, &mut dst[..registers])?;
+        let op = MatrixOp { factors, sums, deep };
+        self.product(op, &dst, &left, &right, &start);
+        Ok(())
+    }
+
+    /// Appends one product: registers of d, a, b and c, four of a and of the sums and two of b at most.
+    pub(super) fn product(&mut self, op: MatrixOp, d: &[Arg], a: &[Arg], b: &[Arg], c: &[Arg]) {
+        let class = if op.deep { Class::Matrix } else { Class::MatrixHalf };
+        self.emit(Op::Matrix(op), class, d, a, 0);
+        // The rest of the sources: an instruction has room for those of a only.
+        if let Some(draft) = self.body.code.last_mut() {
+            draft.more[..b.len()].copy_from_slice(b);
+            draft.more[2..2 + c.len()].copy_from_slice(c);
+        }
+    }
+
+    /// `mma.m8n8k4` of doubles, and of halves by quads of lanes in any order of rows and columns.
+    fn small_product(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
+        const ORDERS: [(&str, bool); 2] = [("row", true), ("col", false)];
+        let orders = (m.one_of(&ORDERS), m.one_of(&ORDERS));
+        m.take("rn");
+        // Those of d, a, b and c, in this order.
+        let types: [Option<&str>; 4] =
+            std::array::from_fn(|_| m.one_of(&[("f16", "f16"), ("f32", "f32"), ("f64", "f64")]));
+        let [d, a, b, c] = self.operands(i)?;
+        let (sums, deep) = match (types.map(Option::unwrap_or_default), orders) {
+            (["f64", "f64", "f64", "f64"], (Some(true), Some(false))) => {
+                let (mut left, mut right, mut start) = ([Arg::None; 1], [Arg::None; 1], [Arg::None; 2]);
+                let mut dst = [Arg::None; 2];
+                self.fragment(a, Ty::B64, &mut left)?;
+                self.fragment(b, Ty::B64, &mut right)?;
+                self.fragment(c, Ty::B64, &mut start)?;
+                self.results(d, Bank::R64, &mut dst)?;
+                let op = MatrixOp { factors: MatrixFactors::Double, sums: MatrixSums::F64, deep: false };
+                self.product(op, &dst, &left, &right, &start);
+                return Ok(());
+            }
+            (["f32", "f16", "f16", "f32"], _) => (MatrixSums::F32, false),
+            (["f16", "f16", "f16", "f16"], _) => (MatrixSums::F16, false),
+            _ => return self.unsupported_product(i),
+        };
+        let (Some(a_by_rows), Some(b_by_rows)) = orders else {
+            return Err(self.fault(i.opcode.at.clone(), "`mma.m8n8k4` needs `.row` or `.col` of a and of b"));
+        };
+        // Eight sums a lane: singles one a register, halves two.
+        let registers = if sums == MatrixSums::F32 { 8 } else { 4 };
+        let sum_ty = if sums == MatrixSums::F32 { Ty::F32 } else { Ty::B32 };
+        let (mut left, mut right, mut start) = ([Arg::None; 2], [Arg::None; 2], [Arg::None; 8]);
+        let mut dst = [Arg::None; 8];
+        self.fragment(a, Ty::B32, &mut left)?;
+        self.fragment(b, Ty::B32, &mut right)?;
+        self.fragment(c, sum_ty, &mut start[..registers])?;
+        self.results(d, Bank::R32, &mut dst[..registers])?;
+        let results = &dst[..registers];
+        let targets = self.targets(results, Bank::R32, 4, [&left, &right, &start[..registers]]);
+        for half in 0..registers / 4 {
+            let of = QuadFactors { a_by_columns: !a_by_rows, b_by_rows, upper: half == 1 };
+            let op = MatrixOp { factors: MatrixFactors::Quads(of), sums, deep };
+            self.product(op, &targets[4 * half..][..4], &left, &right, &start[4 * half..][..4]);
+        }
+        self.bring_back(results, &targets, Bank::R32);
+        Ok(())
+    }
+
+    /// Where products leave their results, `of_one` registers each, one product after another: in `results`,
+    /// or in others, if a later product reads what an earlier one would overwrite. `read` has the registers
+    /// of both factors and of the sums.
+    pub(super) fn targets(&mut self, results: &[Arg], bank: Bank, of_one: usize, read: [&[Arg]; 3]) -> Vec<Arg> {
+        let [rows, columns, sums] = read;
+        let overwritten = &results[..results.len() - of_one];
+        let read_later = [rows, columns, &sums[of_one..]].concat();
+        if !overwritten.iter().any(|register| read_later.contains(register)) {
+            return results.to_vec();
+        }
+        results.iter().map(|_| Arg::Reg(self.body.register(bank))).collect()
+    }
+
+    /// Moves results from where [`Self::targets`] had them left.
+    pub(super) fn bring_back(&mut self, results: &[Arg], targets: &[Arg], bank: Bank) {
+        if results == targets {
+            return;
+        }
+        for (to, from) in results.chunks(4).zip(targets.chunks(4)) {
+            self.emit(Op::Alu(AluOp::MovVec(bank == Bank::R64)), Class::Logic, to, from, 0);
+        }
+    }
+
+    fn unsupported_product(&mut self, i: &'a Instruction<'a>) -> Lowered {
+        let message = "this `mma` is not supported: supported are m16n8k16 and m16n8k8 of f16 and bf16, m16n8k8 and \
+                       m16n8k4 of tf32 (c and d f32, of f16 also f16), m16n8k32 and m16n8k16 of e4m3 and e5m2 (c and d f32 or f16) \
+                       and of s8 and u8 (c and d s32), m8n8k4 of f64 and of f16 (c and d both f16 or both f32)";
+        Err(self.fault(i.opcode.at.clone(), message))
+    }
+}
