@@ -473,8 +473,18 @@ fn forms_that_are_not_supported_are_refused_by_name() {
         );
         durawarp::kernel::ptx::parse("k.ptx", &text).unwrap_err().to_string()
     };
-    for mma in ["m8n8k4.row.col.f16.f16.f16.f32", "m16n8k32.row.col.f32.f16.f16.f32", "m16n8k8.row.col.f64.f64.f64.f64"]
-    {
+    for mma in [
+        "m8n8k4.row.col.f16.f16.f16.f32",
+        "m16n8k32.row.col.f32.f16.f16.f32",
+        "m16n8k32.row.col.f64.f64.f64.f64",
+        "m16n8k64.row.col.s32.s8.s8.s32",
+        "m8n8k16.row.col.f16.f16.f16.f16",
+        "m16n8k16.row.col.kind::f8f6f4.f32.f16.f16.f32",
+        "m16n8k32.row.col.s32.s8.s8.s32.and.popc",
+        "m16n8k128.row.col.s32.b1.b1.s32.popc",
+        "m16n8k256.row.col.satfinite.s32.b1.b1.s32.and.popc",
+        "m16n8k16.row.col.bf16.bf16.bf16.bf16",
+    ] {
         let text = format!("mma.sync.aligned.{mma} {{r1}}, {{r2}}, {{r3}}, {{r4}}");
         assert!(fault(&text).contains("this `mma` is not supported: supported are m16n8k16"), "{mma}");
     }

@@ -323,3 +323,204 @@ fn special_values_of_8_bit_floats_go_through_products() {
     assert_eq!(corner(halves, &[0x38, 0x38], &[0x38, 0x38], 0x6800), 0x6801);
     assert_eq!(corner(halves, &[0x7e], &[0x7e], 0), 0x7c00, "overflow of a half");
 }
+
+/// The fragments of integers and of bits, shape by shape.
+fn a_m8(i: usize, t: usize, g: usize, width: usize) -> (usize, usize) {
+    (g, width * t + i)
+}
+
+fn c_m8(i: usize, t: usize, g: usize) -> (usize, usize) {
+    (g, 2 * t + i)
+}
+
+fn a_s4_m16n8k32(i: usize, t: usize, g: usize) -> (usize, usize) {
+    (if i < 8 { g } else { g + 8 }, 8 * t + (i & 7))
+}
+
+fn a_s4_m16n8k64(i: usize, t: usize, g: usize) -> (usize, usize) {
+    let row = if i < 8 || (16..24).contains(&i) { g } else { g + 8 };
+    (row, 8 * t + (i & 7) + if i < 16 { 0 } else { 32 })
+}
+
+fn b_s4_m16n8k64(i: usize, t: usize, g: usize) -> (usize, usize) {
+    (8 * t + (i & 7) + if i < 8 { 0 } else { 32 }, g)
+}
+
+fn a_b1_m16n8k128(i: usize, t: usize, g: usize) -> (usize, usize) {
+    (if i < 32 { g } else { g + 8 }, 32 * t + (i & 0x1f))
+}
+
+fn a_b1_m16n8k256(i: usize, t: usize, g: usize) -> (usize, usize) {
+    let row = if i < 32 || (64..96).contains(&i) { g } else { g + 8 };
+    (row, 32 * t + (i & 0x1f) + if i < 64 { 0 } else { 128 })
+}
+
+fn b_b1_m16n8k256(i: usize, t: usize, g: usize) -> (usize, usize) {
+    (32 * t + (i & 0x1f) + if i < 32 { 0 } else { 128 }, g)
+}
+
+/// Part of a product's name; registers, bits, rows and depth; places of a and b.
+type Layout = (&'static str, [usize; 3], [usize; 3], Place, Place);
+
+/// The first that a name has is its own. The text says `32 t + i` of columns of m16n8k256, also where i counts the lower
+/// rows' bits; its figure has `i & 0x1f`.
+const LAYOUTS: [Layout; 9] = [
+    ("m8n8k16.", [1, 1, 2], [8, 8, 16], |i, t, g| a_m8(i, t, g, 4), |i, t, g| (4 * t + i, g)),
+    ("m8n8k32.", [1, 1, 2], [4, 8, 32], |i, t, g| a_m8(i, t, g, 8), |i, t, g| (8 * t + i, g)),
+    ("m8n8k128.", [1, 1, 2], [1, 8, 128], |i, t, g| a_m8(i, t, g, 32), |i, t, g| (32 * t + i, g)),
+    ("m16n8k16.", [2, 1, 4], [8, 16, 16], a_m16n8k16, b_m16n8k16),
+    ("8.s32", [4, 2, 4], [8, 16, 32], a_m16n8k32, b_m16n8k32),
+    ("m16n8k32.", [2, 1, 4], [4, 16, 32], a_s4_m16n8k32, |i, t, g| (8 * t + (i & 7), g)),
+    ("m16n8k64.", [4, 2, 4], [4, 16, 64], a_s4_m16n8k64, b_s4_m16n8k64),
+    ("m16n8k128.", [2, 1, 4], [1, 16, 128], a_b1_m16n8k128, |i, t, g| (32 * t + i, g)),
+    ("m16n8k256.", [4, 2, 4], [1, 16, 256], a_b1_m16n8k256, b_b1_m16n8k256),
+];
+
+/// A product of integers or bits of this name.
+fn of_integers(name: &'static str) -> Product {
+    let layout = LAYOUTS.into_iter().find(|(part, ..)| name.contains(part));
+    let (_, registers, [bits, rows, depth], place_a, place_b) = layout.unwrap();
+    let place_c = if rows == 8 { c_m8 } else { place_c16 };
+    Product { name, after: "", registers, bits, rows, depth, place_a, place_b, place_c }
+}
+
+const INTEGERS: [&str; 16] = [
+    "sync.aligned.m8n8k16.row.col.s32.s8.s8.s32",
+    "sync.aligned.m8n8k16.row.col.satfinite.s32.u8.s8.s32",
+    "sync.aligned.m16n8k16.row.col.s32.s8.u8.s32",
+    "sync.aligned.m16n8k32.row.col.satfinite.s32.u8.u8.s32",
+    "sync.aligned.m8n8k32.row.col.s32.s4.s4.s32",
+    "sync.aligned.m8n8k32.row.col.satfinite.s32.u4.s4.s32",
+    "sync.aligned.m16n8k32.row.col.s32.s4.u4.s32",
+    "sync.aligned.m16n8k32.row.col.satfinite.s32.s4.s4.s32",
+    "sync.aligned.m16n8k64.row.col.s32.u4.u4.s32",
+    "sync.aligned.m16n8k64.row.col.satfinite.s32.s4.s4.s32",
+    "sync.aligned.m8n8k128.row.col.s32.b1.b1.s32.xor.popc",
+    "sync.aligned.m8n8k128.row.col.s32.b1.b1.s32.and.popc",
+    "sync.aligned.m16n8k128.row.col.s32.b1.b1.s32.xor.popc",
+    "sync.aligned.m16n8k128.row.col.s32.b1.b1.s32.and.popc",
+    "sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.xor.popc",
+    "sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.and.popc",
+];
+
+/// The integer that these bits are, of a type such as `s4`.
+pub(crate) fn integer(ty: &str, bits: u32) -> i64 {
+    let width: u32 = ty[1..].parse().unwrap();
+    let value = i64::from(bits);
+    if ty.starts_with('s') && bits >> (width - 1) == 1 { value - (1 << width) } else { value }
+}
+
+/// c plus a product, clamped or modulo 2^32.
+pub(crate) fn wrapped(name: &str, c: u32, product: i64) -> u32 {
+    let sum = i64::from(c as i32) + product;
+    match name.contains("satfinite") {
+        true => sum.clamp(i64::from(i32::MIN), i64::from(i32::MAX)) as u32,
+        false => sum as u32,
+    }
+}
+
+#[test]
+fn products_of_integers_and_bits_are_those_of_a_plain_model() {
+    for (seed, name) in INTEGERS.into_iter().enumerate() {
+        let product = of_integers(name);
+        let mut next = sequence(seed as u64 + 31);
+        let element = |next: &mut dyn FnMut() -> u32| next() & (u32::MAX >> (32 - product.bits));
+        let a = matrix(product.rows, product.depth, |_, _| element(&mut next));
+        let b = matrix(product.depth, 8, |_, _| element(&mut next));
+        // Near both ends of the range too.
+        let c = matrix(product.rows, 8, |row, _| match row % 3 {
+            0 => next() % 1000,
+            1 => (i32::MAX as u32) - next() % 100,
+            _ => (i32::MIN as u32) + next() % 100,
+        });
+        let d = product.run(&product.fragments(&a, &b, &c));
+        let types: Vec<&str> = name.split('.').skip_while(|word| *word != "s32").skip(1).take(2).collect();
+        let one = |a: u32, b: u32| match types[0] {
+            "b1" if name.contains("xor") => i64::from(a != b),
+            "b1" => i64::from(a == 1 && b == 1),
+            _ => integer(types[0], a) * integer(types[1], b),
+        };
+        for row in 0..product.rows {
+            for column in 0..8 {
+                let sum = (0..product.depth).map(|k| one(a[row][k], b[k][column])).sum();
+                assert_eq!(d[row][column], wrapped(name, c[row][column], sum), "{name} ({row}, {column})");
+            }
+        }
+    }
+}
+
+/// Doubles: registers of a, b, places of a and b by register; of c: as of other sums.
+const DOUBLES: [(&str, usize, usize, Place, Place); 3] = [
+    ("m16n8k4", 2, 1, |i, t, g| (if i == 0 { g } else { g + 8 }, t), |_, t, g| (t, g)),
+    (
+        "m16n8k8",
+        4,
+        2,
+        |i, t, g| (if i == 0 || i == 2 { g } else { g + 8 }, if i < 2 { t } else { t + 4 }),
+        |i, t, g| (if i == 0 { t } else { t + 4 }, g),
+    ),
+    (
+        "m16n8k16",
+        8,
+        4,
+        |i, t, g| if i % 2 == 0 { (g, i * 2 + t) } else { (g + 8, i * 2 - 2 + t) },
+        |i, t, g| (t + 4 * i, g),
+    ),
+];
+
+#[test]
+fn products_of_doubles_are_fused_in_the_order_of_k_whatever_registers_results_take() {
+    let list = |name: &str, count: usize| (0..count).map(|i| format!("{name}{i}")).collect::<Vec<_>>();
+    for (shape, of_a, of_b, place_a, place_b) in DOUBLES {
+        let depth = 4 * of_b;
+        let mut next = sequence(of_a as u64);
+        let mut values = |_, _| f64::from(next() as i32) * 2f64.powi(next() as i32 % 40);
+        let a: Vec<Vec<f64>> = (0..16).map(|r| (0..depth).map(|k| values(r, k)).collect()).collect();
+        let b: Vec<Vec<f64>> = (0..depth).map(|k| (0..8).map(|c| values(k, c)).collect()).collect();
+        let c: Vec<Vec<f64>> = (0..16).map(|r| (0..8).map(|c| values(r, c)).collect()).collect();
+        let mut input = vec![0.0; 16 * 32];
+        for lane in 0..32 {
+            let (t, g) = (lane % 4, lane / 4);
+            (0..of_a).for_each(|i| input[16 * lane + i] = a[place_a(i, t, g).0][place_a(i, t, g).1]);
+            (0..of_b).for_each(|i| input[16 * lane + 8 + i] = b[place_b(i, t, g).0][place_b(i, t, g).1]);
+            (0..4).for_each(|i| input[16 * lane + 12 + i] = c[place_c16(i, t, g).0][place_c16(i, t, g).1]);
+        }
+        let input: Vec<u8> = input.iter().flat_map(|value: &f64| value.to_le_bytes()).collect();
+        let elsewhere: [Vec<String>; 4] = [
+            list("d", 4),
+            list("c", 4),
+            ["c2", "c3", "c1", "c0"].map(String::from).into(),
+            ["d0", "a1", "b0", "a0"].map(String::from).into(),
+        ];
+        for results in &elsewhere {
+            let text = format!(
+                ".target sm_90 .address_size 64 .visible .entry k(.param .u64 input, .param .u64 output) {{\n\
+                 .reg .b64 in, out, at; .reg .b32 t; .reg .f64 a<8>, b<4>, c<4>, d<4>;\n\
+                 ld.param.u64 in, [input]; ld.param.u64 out, [output]; mov.u32 t, %tid.x;\n\
+                 mul.wide.u32 at, t, 128; add.u64 in, in, at; mul.wide.u32 at, t, 32; add.u64 out, out, at;\n\
+                 {}mma.sync.aligned.{shape}.row.col.f64.f64.f64.f64 {{{}}}, {{{}}}, {{{}}}, {{c0, c1, c2, c3}};\n{} ret; }}",
+                [list("a", of_a), list("b", of_b), list("c", 4)]
+                    .iter()
+                    .zip([0, 64, 96])
+                    .flat_map(|(names, first)| names.iter().enumerate().map(move |(i, name)| (name, first + 8 * i)))
+                    .map(|(name, at)| format!("ld.global.f64 {name}, [in+{at}];\n"))
+                    .collect::<String>(),
+                results.join(", "),
+                list("a", of_a).join(", "),
+                list("b", of_b).join(", "),
+                results
+                    .iter()
+                    .enumerate()
+                    .map(|(i, d)| format!("st.global.f64 [out+{}], {d};\n", 8 * i))
+                    .collect::<String>()
+            );
+            let ran = run_text(&text, &Setup { input: &input, output: 1024, shape: (1, 32), ..Setup::default() });
+            ran.result.as_ref().unwrap_or_else(|fault| panic!("{fault}"));
+            for (place, found) in ran.u64s().into_iter().enumerate() {
+                let (row, column) = place_c16(place % 4, place / 4 % 4, place / 16);
+                let sum = (0..depth).fold(c[row][column], |sum, k| a[row][k].mul_add(b[k][column], sum));
+                assert_eq!(found, sum.to_bits(), "{shape} into {results:?}: ({row}, {column})");
+            }
+        }
+    }
+}

@@ -12,6 +12,11 @@ const PRODUCTS: &[Product] = &[
     ("sync.aligned.m16n8k32.row.col.f32.e4m3.e5m2.f32", [4, 2, 4], ""),
     ("sync.aligned.m16n8k32.row.col.f16.e5m2.e5m2.f16", [4, 2, 2], ""),
     ("sync.aligned.m16n8k16.row.col.f32.e4m3.e4m3.f32", [2, 1, 4], ""),
+    ("sync.aligned.m8n8k16.row.col.satfinite.s32.s8.u8.s32", [1, 1, 2], ""),
+    ("sync.aligned.m8n8k32.row.col.s32.s4.s4.s32", [1, 1, 2], ""),
+    ("sync.aligned.m16n8k64.row.col.s32.u4.s4.s32", [4, 2, 4], ""),
+    ("sync.aligned.m8n8k128.row.col.s32.b1.b1.s32.xor.popc", [1, 1, 2], ""),
+    ("sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.and.popc", [4, 2, 4], ""),
 ];
 
 /// The instruction: its results in `%r20` and on, a from `%r1`, b from `%r5`, c from `%r9` on.

@@ -206,7 +206,7 @@ pub struct MatrixOp {
     /// Elements of c and d.
     pub sums: MatrixSums,
     /// a has four registers and b two (else half of that): k is 16 for 16-bit elements, 8 for `tf32`, 32 for
-    /// bytes and 8-bit floats.
+    /// bytes and 8-bit floats, 64 for 4-bit integers, 256 for single bits.
     pub deep: bool,
 }
 
@@ -221,10 +221,21 @@ pub enum MatrixFactors {
     Bytes(bool, bool),
     /// Four 8-bit floats a register, of a and of b.
     Fp8(Fp8, Fp8),
+    /// Eight 4-bit integers a register, of a and of b signed or not.
+    Nibbles(bool, bool),
+    /// 32 bits a register.
+    Bits(BitProduct),
     /// Doubles, one a register (m8n8k4).
     Double,
     /// `f16` by quads of lanes (m8n8k4).
     Quads(QuadFactors),
+}
+
+/// What stands for the product of two bits, which are counted where it is 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum BitProduct {
+    And,
+    Xor,
 }
 
 /// The factors of `mma.m8n8k4` with halves.

@@ -6,9 +6,9 @@
 //! register n of b                             column g, elements w t .. of step n
 //! register n of c, d      row g + 8 (n / 2), column 2 t + (n & 1); of f16: row g + 8 n, columns 2 t, 2 t + 1
 //! ```
-//! `w` is the number of elements in a register: 2 of 16 bits, 1 of `tf32`, 4 bytes or 8-bit floats. A step is
-//! 4 `w` deep. These are the ISA's layouts of m16n8k16 and m16n8k8 (16 bits), m16n8k8 and m16n8k4 (`tf32`),
-//! m16n8k32 and m16n8k16 (bytes, 8-bit floats), in one rule.
+//! `w` is the number of elements in a register: 2 of 16 bits, 1 of `tf32`, 4 bytes or 8-bit floats, 8 integers
+//! of 4 bits, 32 bits. A step is 4 `w` deep, and a product has two or one. These are the ISA's layouts in one
+//! rule; those of m8n8k16 (bytes), m8n8k32 (4 bits) and m8n8k128 (bits) are its upper half, of one step.
 //!
 //! | choice where the ISA leaves order and precision of sums open | |
 //! |---|---|
@@ -18,16 +18,16 @@
 //! | denormals | kept |
 //! | NaN | `0x7fffffff`, in `f16` `0x7fff` |
 //!
-//! Sums of bytes are exact, then clamped or taken modulo 2^32. Measured tensor cores add several products at
+//! Sums of integers and of bits are exact, then clamped or taken modulo 2^32. Measured tensor cores add several products at
 //! once and truncate (Fasi et al., "Numerical behavior of NVIDIA tensor cores", PeerJ CS 2021): results of
 //! floats differ from theirs in the last bits. Sums of 8-bit floats differ more: an H800 keeps some 14 bits
 //! of them (DeepSeek-V3 Technical Report, arXiv 2412.19437, 3.3.2; `wgmma`), where here are 24.
 //!
 //! Invariants: the same bits on every host; sources are read before destinations are written. Not modelled:
-//! sparse matrices, single bits. Products of 8 x 8 matrices are in `matrix_small.rs`.
+//! sparse matrices. Products m8n8k4 are in `matrix_small.rs`.
 
-use super::super::alu::{HalfFormat, MatrixFactors, MatrixOp, MatrixSums, Round};
-use super::super::ir::{Fragments, Inst, LANES, Slot};
+use super::super::alu::{BitProduct, HalfFormat, MatrixFactors, MatrixOp, MatrixSums, Round};
+use super::super::ir::{Fragments, Inst, LANES, NONE};
 use super::canonical::canon32;
 use super::{Frame, V32, half, matrix_small, narrow, rounding};
 
@@ -42,31 +42,47 @@ pub(crate) fn multiply(f: &mut Frame<'_>, inst: &Inst, op: MatrixOp, fragments: 
         MatrixFactors::Half(HalfFormat::F16) => {
             // 22 bits of a product, with exponents from -48 to 32, fit a single.
             let value = |bits, n| half_of(HalfFormat::F16, bits, n);
-            floats::<2>(f, inst, op, fragments, [&value; 2], |a, b, sum| sum + a * b);
+            floats::<2, 16>(f, inst, op, fragments, [&value; 2], |a, b, sum| sum + a * b);
         }
         MatrixFactors::Half(HalfFormat::Bf16) => {
             let value = |bits, n| half_of(HalfFormat::Bf16, bits, n);
-            floats::<2>(f, inst, op, fragments, [&value; 2], fused);
+            floats::<2, 16>(f, inst, op, fragments, [&value; 2], fused);
         }
         MatrixFactors::Tf32 => {
             let value = |bits: u32, _| f32::from_bits(bits & 0xffff_e000);
-            floats::<1>(f, inst, op, fragments, [&value; 2], fused);
+            floats::<1, 8>(f, inst, op, fragments, [&value; 2], fused);
         }
         MatrixFactors::Fp8(of_a, of_b) => {
             // 8 bits of a product, with exponents from -32 to 31, fit a single.
-            let value = |format| move |bits: u32, n: usize| narrow::single_of_fp8(format, bits >> (8 * n));
+            let value = |format| move |bits: u32, n: u32| narrow::single_of_fp8(format, bits >> (8 * n));
             let [a, b] = [of_a, of_b].map(value);
-            floats::<4>(f, inst, op, fragments, [&a, &b], |a, b, sum| sum + a * b);
+            floats::<4, 32>(f, inst, op, fragments, [&a, &b], |a, b, sum| sum + a * b);
         }
         MatrixFactors::Double => matrix_small::doubles(f, inst, fragments),
         MatrixFactors::Quads(of) => matrix_small::quads(f, inst, of, op.sums, fragments),
-        MatrixFactors::Bytes(a_signed, b_signed) => bytes(f, inst, op, fragments, [a_signed, b_signed]),
+        MatrixFactors::Bytes(a, b) => {
+            let values = [a, b].map(|signed| move |bits: u32, n: u32| field::<8>(bits, n, signed));
+            integers::<4, 32>(f, inst, op, fragments, &values, |a, b| a * b);
+        }
+        MatrixFactors::Nibbles(a, b) => {
+            let values = [a, b].map(|signed| move |bits: u32, n: u32| field::<4>(bits, n, signed));
+            integers::<8, 64>(f, inst, op, fragments, &values, |a, b| a * b);
+        }
+        MatrixFactors::Bits(product) => {
+            // A register of bits is one element.
+            let values = [(); 2].map(|()| |bits: u32, _: u32| bits as i32);
+            let counted = |a: i32, b: i32| match product {
+                BitProduct::And => (a & b).count_ones() as i32,
+                BitProduct::Xor => (a ^ b).count_ones() as i32,
+            };
+            integers::<1, 8>(f, inst, op, fragments, &values, counted);
+        }
     }
 }
 
 /// Half `n` of a register.
 #[inline]
-fn half_of(format: HalfFormat, bits: u32, n: usize) -> f32 {
+fn half_of(format: HalfFormat, bits: u32, n: u32) -> f32 {
     half::to_single(format, (bits >> (16 * n)) as u16, false)
 }
 
@@ -76,30 +92,42 @@ fn fused(a: f32, b: f32, sum: f32) -> f32 {
     rounding::fma32(a, b, sum, Round::Nearest)
 }
 
-/// Elements of one row of a and of one column of b, in the order of k; 32 bytes at most.
-const DEEPEST: usize = 32;
-
-/// The factors as `value` makes them of registers with `W` elements: rows of a, columns of b, depth.
+/// Integer `n` of `BITS` bits in a register.
 #[inline]
-fn factors<T: Copy + Default, const W: usize>(
+fn field<const BITS: u32>(bits: u32, n: u32, signed: bool) -> i32 {
+    let upper = bits << (32 - BITS * (n + 1));
+    if signed { upper as i32 >> (32 - BITS) } else { (upper >> (32 - BITS)) as i32 }
+}
+
+/// Elements of rows of a and of columns of b, in the order of k; so many of each.
+type Factors<T, const DEPTH: usize> = ([[T; DEPTH]; ROWS], [[T; DEPTH]; COLUMNS], usize);
+
+/// The factors as the values make them of registers with `W` elements.
+#[inline]
+fn factors<T: Copy + Default, const W: usize, const DEPTH: usize>(
     f: &Frame<'_>,
     inst: &Inst,
     op: MatrixOp,
     fragments: &Fragments,
-    a_value: impl Fn(u32, usize) -> T,
-    b_value: impl Fn(u32, usize) -> T,
-) -> ([[T; DEEPEST]; ROWS], [[T; DEEPEST]; COLUMNS], usize) {
-    let (mut a, mut b) = ([[T::default(); DEEPEST]; ROWS], [[T::default(); DEEPEST]; COLUMNS]);
+    a_value: impl Fn(u32, u32) -> T,
+    b_value: impl Fn(u32, u32) -> T,
+) -> Factors<T, DEPTH> {
+    let (mut a, mut b) = ([[T::default(); DEPTH]; ROWS], [[T::default(); DEPTH]; COLUMNS]);
     let steps = if op.deep { 2 } else { 1 };
     for step in 0..steps {
-        let [upper, lower] = [0, 1].map(|half| f.get32(inst.src[2 * step + half]));
-        let right = f.get32(fragments.b[step]);
-        for lane in 0..LANES {
-            let (g, first) = (lane / 4, (4 * step + lane % 4) * W);
+        let [upper, lower] = [0, 1].map(|half| inst.src[2 * step + half]);
+        for (first_row, slot) in [(0, upper), (8, lower)] {
+            // Of 8 rows there are no lower ones: zeros.
+            let Some(registers) = (slot != NONE).then(|| f.get32(slot)) else { continue };
+            for (lane, &register) in registers.iter().enumerate() {
+                for n in 0..W {
+                    a[lane / 4 + first_row][(4 * step + lane % 4) * W + n] = a_value(register, n as u32);
+                }
+            }
+        }
+        for (lane, &register) in f.get32(fragments.b[step]).iter().enumerate() {
             for n in 0..W {
-                a[g][first + n] = a_value(upper[lane], n);
-                a[g + 8][first + n] = a_value(lower[lane], n);
-                b[g][first + n] = b_value(right[lane], n);
+                b[lane / 4][(4 * step + lane % 4) * W + n] = b_value(register, n as u32);
             }
         }
     }
@@ -114,18 +142,18 @@ fn place(row: usize, column: usize, singles: bool) -> (usize, usize) {
     (if singles { 2 * half + column % 2 } else { half }, lane)
 }
 
-fn floats<const W: usize>(
+fn floats<const W: usize, const DEPTH: usize>(
     f: &mut Frame<'_>,
     inst: &Inst,
     op: MatrixOp,
     fragments: &Fragments,
-    [a_value, b_value]: [&impl Fn(u32, usize) -> f32; 2],
+    [a_value, b_value]: [&impl Fn(u32, u32) -> f32; 2],
     add: impl Fn(f32, f32, f32) -> f32,
 ) {
-    let (a, b, depth) = factors::<f32, W>(f, inst, op, fragments, a_value, b_value);
+    let (a, b, depth) = factors::<f32, W, DEPTH>(f, inst, op, fragments, a_value, b_value);
     let singles = op.sums == MatrixSums::F32;
     let mut out: [V32; 4] = [[0; LANES]; 4];
-    let c = sums(f, fragments, singles);
+    let c = sums(f, fragments);
     for (row, a) in a.iter().enumerate() {
         for (column, b) in b.iter().enumerate() {
             // Two sums in halves share a register.
@@ -141,42 +169,40 @@ fn floats<const W: usize>(
             };
         }
     }
-    put(f, inst, singles, &out);
+    put(f, inst, &out);
 }
 
-fn bytes(f: &mut Frame<'_>, inst: &Inst, op: MatrixOp, fragments: &Fragments, signed: [bool; 2]) {
-    let value = |signed: bool| {
-        move |bits: u32, n: usize| {
-            let byte = (bits >> (8 * n)) as u8;
-            if signed { i32::from(byte as i8) } else { i32::from(byte) }
-        }
-    };
-    let [a_value, b_value] = signed.map(value);
-    let (a, b, depth) = factors::<i32, 4>(f, inst, op, fragments, a_value, b_value);
+fn integers<const W: usize, const DEPTH: usize>(
+    f: &mut Frame<'_>,
+    inst: &Inst,
+    op: MatrixOp,
+    fragments: &Fragments,
+    [a_value, b_value]: &[impl Fn(u32, u32) -> i32; 2],
+    multiply: impl Fn(i32, i32) -> i32,
+) {
+    let (a, b, depth) = factors::<i32, W, DEPTH>(f, inst, op, fragments, a_value, b_value);
     let mut out: [V32; 4] = [[0; LANES]; 4];
-    let c = sums(f, fragments, true);
+    let c = sums(f, fragments);
     for (row, a) in a.iter().enumerate() {
         for (column, b) in b.iter().enumerate() {
             let (register, lane) = place(row, column, true);
-            // At most 32 products of 16 bits: no 32-bit sum of them overflows.
-            let product: i32 = a.iter().zip(b).take(depth).map(|(a, b)| a * b).sum();
+            // At most 32 products of 16 bits, or 64 of 8: no 32-bit sum of them overflows.
+            let product: i32 = a.iter().zip(b).take(depth).map(|(&a, &b)| multiply(a, b)).sum();
             let sum = i64::from(c[register][lane] as i32) + i64::from(product);
             let clamped = sum.clamp(i64::from(i32::MIN), i64::from(i32::MAX));
             out[register][lane] = if op.sums == MatrixSums::S32(true) { clamped as u32 } else { sum as u32 };
         }
     }
-    put(f, inst, true, &out);
+    put(f, inst, &out);
 }
 
-/// The registers of c.
-fn sums(f: &Frame<'_>, fragments: &Fragments, singles: bool) -> [V32; 4] {
-    let of = |slot: Slot| *f.get32(slot);
-    let [c0, c1, c2, c3] = fragments.c;
-    if singles { [c0, c1, c2, c3].map(of) } else { [of(c0), of(c1), [0; LANES], [0; LANES]] }
+/// The registers of c, zeros where there are fewer than four.
+fn sums(f: &Frame<'_>, fragments: &Fragments) -> [V32; 4] {
+    fragments.c.map(|slot| if slot == NONE { [0; LANES] } else { *f.get32(slot) })
 }
 
-fn put(f: &mut Frame<'_>, inst: &Inst, singles: bool, out: &[V32; 4]) {
-    for (&d, value) in inst.dst.iter().zip(out).take(if singles { 4 } else { 2 }) {
+fn put(f: &mut Frame<'_>, inst: &Inst, out: &[V32; 4]) {
+    for (&d, value) in inst.dst.iter().zip(out).filter(|(slot, _)| **slot != NONE) {
         f.put32(d, value);
     }
 }

@@ -1,18 +1,19 @@
 //! Products of matrices (PTX ISA 9.7.14.5): `mma.sync`, with a by rows and b by columns; m8n8k4 of `.f16` in
 //! any order.
 //!
-//! One row of [`FACTORS`] a type of a and b. A product of m = 16 is one instruction of the IR, whose registers
-//! the type and k say:
+//! [`factors_of`] has the types of a and b, and a k for each. A product is one instruction of the IR, whose
+//! registers follow from m and k:
 //!
-//! | k | registers of a, b |
-//! |---|---|
-//! | that of the row | 4, 2 |
-//! | half of it | 2, 1 |
+//! | m | k | registers of a, b | of c, d |
+//! |---|---|---|---|
+//! | 16 | that of the type | 4, 2 | 4, of `.f16` 2 |
+//! | 16 | half of it | 2, 1 | 4, of `.f16` 2 |
+//! | 8, of integers and bits | half of it | 1, 1 | 2 |
 //!
-//! c and d have four registers, of `.f16` two. Others of the ISA (sparse, single bits, 4-bit integers) are
-//! faults by name.
+//! Products of `.f64` are as many of m8n8k4 as they have: along k one after another. Of `.f16`, m8n8k4 with
+//! sums in `.f32` is two. Sparse products and 8-bit floats of fewer bits are faults by name.
 
-use super::super::super::alu::{AluOp, Fp8, HalfFormat, MatrixFactors, MatrixOp, MatrixSums, QuadFactors};
+use super::super::super::alu::{AluOp, BitProduct, Fp8, HalfFormat, MatrixFactors, MatrixOp, MatrixSums, QuadFactors};
 use super::super::super::ir::{Class, Op};
 use super::super::ast::Instruction;
 use super::super::draft::Arg;
@@ -24,7 +25,7 @@ use super::words::{Family, Mods};
 pub(super) const FAMILY: &[Family] = &[(&["mma"], |l, i, m| l.mma(i, m))];
 
 /// Types of elements, in the order in which `mma` names those of d, a, b and c.
-const TYPES: [(&str, &str); 9] = [
+const TYPES: [(&str, &str); 13] = [
     ("f16", "f16"),
     ("f32", "f32"),
     ("bf16", "bf16"),
@@ -34,10 +35,30 @@ const TYPES: [(&str, &str); 9] = [
     ("s8", "s8"),
     ("u8", "u8"),
     ("s32", "s32"),
+    ("s4", "s4"),
+    ("u4", "u4"),
+    ("b1", "b1"),
+    ("f64", "f64"),
 ];
 
-/// The factors of these types, and k of a product whose a has four registers.
-fn factors_of(a: &str, b: &str) -> Option<(MatrixFactors, u32)> {
+/// Rows of a, and k.
+const SHAPES: [(&str, (usize, u32)); 11] = [
+    ("m8n8k16", (8, 16)),
+    ("m8n8k32", (8, 32)),
+    ("m8n8k128", (8, 128)),
+    ("m16n8k4", (16, 4)),
+    ("m16n8k8", (16, 8)),
+    ("m16n8k16", (16, 16)),
+    ("m16n8k32", (16, 32)),
+    ("m16n8k64", (16, 64)),
+    ("m16n8k128", (16, 128)),
+    ("m16n8k256", (16, 256)),
+    ("m8n8k4", (8, 4)),
+];
+
+/// The factors of these types, and k of a product whose a has four registers; of bits, what stands for their
+/// product.
+fn factors_of(a: &str, b: &str, bits: Option<BitProduct>) -> Option<(MatrixFactors, u32)> {
     let fp8 = |name: &str| match name {
         "e4m3" => Some(Fp8::E4m3),
         "e5m2" => Some(Fp8::E5m2),
@@ -48,16 +69,19 @@ fn factors_of(a: &str, b: &str) -> Option<(MatrixFactors, u32)> {
         ("bf16", "bf16") => Some((MatrixFactors::Half(HalfFormat::Bf16), 16)),
         ("tf32", "tf32") => Some((MatrixFactors::Tf32, 8)),
         ("s8" | "u8", "s8" | "u8") => Some((MatrixFactors::Bytes(a == "s8", b == "s8"), 32)),
+        ("s4" | "u4", "s4" | "u4") => Some((MatrixFactors::Nibbles(a == "s4", b == "s4"), 64)),
+        ("b1", "b1") => Some((MatrixFactors::Bits(bits?), 256)),
         _ => Some((MatrixFactors::Fp8(fp8(a)?, fp8(b)?), 32)),
     }
 }
 
 /// The sums of these types of d and c, where the factors have such.
 fn sums_of(d: &str, c: &str, factors: MatrixFactors, saturates: bool) -> Option<MatrixSums> {
-    use MatrixFactors::{Bytes, Fp8, Half, Tf32};
+    use MatrixFactors::{Bits, Bytes, Fp8, Half, Nibbles, Tf32};
     match (d, c, factors) {
-        ("s32", "s32", Bytes(..)) => Some(MatrixSums::S32(saturates)),
+        ("s32", "s32", Bytes(..) | Nibbles(..)) => Some(MatrixSums::S32(saturates)),
         _ if saturates => None,
+        ("s32", "s32", Bits(_)) => Some(MatrixSums::S32(false)),
         ("f16", "f16", Half(HalfFormat::F16) | Fp8(..)) => Some(MatrixSums::F16),
         ("f32", "f32", Half(_) | Tf32 | Fp8(..)) => Some(MatrixSums::F32),
         _ => None,
@@ -71,7 +95,8 @@ impl<'a> Lower<'_, 'a> {
                 return Err(self.fault(i.opcode.at.clone(), format!("`mma` needs `.{word}`")));
             }
         }
-        if m.take("m8n8k4") {
+        let Some((rows, depth)) = m.one_of(&SHAPES) else { return self.unsupported_product(i) };
+        if (rows, depth) == (8, 4) {
             return self.small_product(i, m);
         }
         for word in ["row", "col"] {
@@ -80,25 +105,33 @@ impl<'a> Lower<'_, 'a> {
             }
         }
         let saturates = m.take("satfinite");
-        let depth = m.one_of(&[("m16n8k4", 4), ("m16n8k8", 8), ("m16n8k16", 16), ("m16n8k32", 32)]);
         // The types of d, a, b and c, in this order: what is taken once is not found again.
         let [d, a, b, c] = std::array::from_fn(|_| m.one_of(&TYPES).unwrap_or_default());
+        if [d, a, b, c] == ["f64"; 4] && rows == 16 && depth <= 16 && !saturates {
+            return self.product_of_doubles(i, rows, depth);
+        }
         // What `sm_120a` calls these of 8-bit floats.
         let named = m.take("kind::f8f6f4");
-        let (Some(depth), Some((factors, deep))) = (depth, factors_of(a, b)) else {
-            return self.unsupported_product(i);
-        };
+        let bits = m.one_of(&[("and", BitProduct::And), ("xor", BitProduct::Xor)]);
+        let counts = m.take("popc");
+        let Some((factors, deep)) = factors_of(a, b, bits) else { return self.unsupported_product(i) };
         let Some(sums) = sums_of(d, c, factors, saturates) else { return self.unsupported_product(i) };
-        if depth != deep && depth != deep / 2 || named && !matches!(factors, MatrixFactors::Fp8(..)) {
+        let fits = match rows {
+            8 => depth == deep / 2 && matches!(sums, MatrixSums::S32(_)),
+            _ => depth == deep || depth == deep / 2,
+        };
+        let words = named && !matches!(factors, MatrixFactors::Fp8(..))
+            || (bits.is_some() || counts) && !(counts && matches!(factors, MatrixFactors::Bits(_)));
+        if !fits || words {
             return self.unsupported_product(i);
         }
         // Of two depths of a type the greater has twice the registers.
         let deep = depth == deep;
-        let registers = if sums == MatrixSums::F16 { 2 } else { 4 };
+        let registers = if sums == MatrixSums::F16 || rows == 8 { 2 } else { 4 };
         let sum_ty = if sums == MatrixSums::F32 { Ty::F32 } else { Ty::B32 };
         let [d, a, b, c] = self.operands(i)?;
         let (mut left, mut right, mut start) = ([Arg::None; 4], [Arg::None; 2], [Arg::None; 4]);
-        let (of_a, of_b) = if deep { (4, 2) } else { (2, 1) };
+        let (of_a, of_b) = if deep { (4, 2) } else { (rows / 8, 1) };
         let mut dst = [Arg::None; 4];
         self.fragment(a, Ty::B32, &mut left[..of_a])?;
         self.fragment(b, Ty::B32, &mut right[..of_b])?;
@@ -106,6 +139,36 @@ impl<'a> Lower<'_, 'a> {
         self.results(d, Bank::R32, &mut dst[..registers])?;
         let op = MatrixOp { factors, sums, deep };
         self.product(op, &dst, &left, &right, &start);
+        Ok(())
+    }
+
+    /// Products of doubles: those of m8n8k4 that they consist of, along k one after another.
+    fn product_of_doubles(&mut self, i: &'a Instruction<'a>, rows: usize, depth: u32) -> Lowered {
+        let (halves, steps) = (rows / 8, depth as usize / 4);
+        let [d, a, b, c] = self.operands(i)?;
+        let (mut left, mut right) = (vec![Arg::None; halves * steps], vec![Arg::None; steps]);
+        let (mut start, mut results) = (vec![Arg::None; 2 * halves], vec![Arg::None; 2 * halves]);
+        self.fragment(a, Ty::B64, &mut left)?;
+        self.fragment(b, Ty::B64, &mut right)?;
+        self.fragment(c, Ty::B64, &mut start)?;
+        self.results(d, Bank::R64, &mut results)?;
+        // Results go elsewhere first where a later product reads a factor or a summand that they overwrite.
+        let factors = [left.as_slice(), right.as_slice()].concat();
+        let clashes = results.iter().any(|result| factors.contains(result))
+            || results[..2].iter().any(|result| start[2..].contains(result));
+        let targets: Vec<Arg> = match clashes && (halves, steps) != (1, 1) {
+            true => results.iter().map(|_| Arg::Reg(self.body.register(Bank::R64))).collect(),
+            false => results.clone(),
+        };
+        let op = MatrixOp { factors: MatrixFactors::Double, sums: MatrixSums::F64, deep: false };
+        for half in 0..halves {
+            let target = &targets[2 * half..][..2];
+            for step in 0..steps {
+                let from = if step == 0 { &start[2 * half..][..2] } else { target };
+                self.product(op, target, &[left[halves * step + half]], &[right[step]], from);
+            }
+        }
+        self.bring_back(&results, &targets, Bank::R64);
         Ok(())
     }
 
@@ -128,19 +191,8 @@ impl<'a> Lower<'_, 'a> {
         // Those of d, a, b and c, in this order.
         let types: [Option<&str>; 4] =
             std::array::from_fn(|_| m.one_of(&[("f16", "f16"), ("f32", "f32"), ("f64", "f64")]));
-        let [d, a, b, c] = self.operands(i)?;
         let (sums, deep) = match (types.map(Option::unwrap_or_default), orders) {
-            (["f64", "f64", "f64", "f64"], (Some(true), Some(false))) => {
-                let (mut left, mut right, mut start) = ([Arg::None; 1], [Arg::None; 1], [Arg::None; 2]);
-                let mut dst = [Arg::None; 2];
-                self.fragment(a, Ty::B64, &mut left)?;
-                self.fragment(b, Ty::B64, &mut right)?;
-                self.fragment(c, Ty::B64, &mut start)?;
-                self.results(d, Bank::R64, &mut dst)?;
-                let op = MatrixOp { factors: MatrixFactors::Double, sums: MatrixSums::F64, deep: false };
-                self.product(op, &dst, &left, &right, &start);
-                return Ok(());
-            }
+            (["f64", "f64", "f64", "f64"], (Some(true), Some(false))) => return self.product_of_doubles(i, 8, 4),
             (["f32", "f16", "f16", "f32"], _) => (MatrixSums::F32, false),
             (["f16", "f16", "f16", "f16"], _) => (MatrixSums::F16, false),
             _ => return self.unsupported_product(i),
@@ -148,6 +200,7 @@ impl<'a> Lower<'_, 'a> {
         let (Some(a_by_rows), Some(b_by_rows)) = orders else {
             return Err(self.fault(i.opcode.at.clone(), "`mma.m8n8k4` needs `.row` or `.col` of a and of b"));
         };
+        let [d, a, b, c] = self.operands(i)?;
         // Eight sums a lane: singles one a register, halves two.
         let registers = if sums == MatrixSums::F32 { 8 } else { 4 };
         let sum_ty = if sums == MatrixSums::F32 { Ty::F32 } else { Ty::B32 };
@@ -193,8 +246,10 @@ impl<'a> Lower<'_, 'a> {
 
     fn unsupported_product(&mut self, i: &'a Instruction<'a>) -> Lowered {
         let message = "this `mma` is not supported: supported are m16n8k16 and m16n8k8 of f16 and bf16, m16n8k8 and \
-                       m16n8k4 of tf32 (c and d f32, of f16 also f16), m16n8k32 and m16n8k16 of e4m3 and e5m2 (c and d f32 or f16) \
-                       and of s8 and u8 (c and d s32), m8n8k4 of f64 and of f16 (c and d both f16 or both f32)";
+                       m16n8k4 of tf32 (c and d f32, of f16 also f16), m16n8k32 and m16n8k16 of e4m3 and e5m2 (c and d f32 or f16), \
+                       m16n8k32, m16n8k16 and m8n8k16 of s8 and u8, m16n8k64, m16n8k32 and m8n8k32 of s4 and u4, m16n8k256, \
+                       m16n8k128 and m8n8k128 of b1 with `.and.popc` or `.xor.popc` (c and d s32), m16n8k16, m16n8k8, m16n8k4 and \
+                       m8n8k4 of f64, m8n8k4 of f16 (c and d both f16 or both f32)";
         Err(self.fault(i.opcode.at.clone(), message))
     }
 }
