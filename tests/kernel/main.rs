@@ -21,6 +21,7 @@ mod memory;
 mod persist_barriers;
 mod products;
 mod recursion;
+mod sparse;
 mod surfaces;
 mod syntax;
 mod totals;

@@ -488,6 +488,27 @@ fn forms_that_are_not_supported_are_refused_by_name() {
         let text = format!("mma.sync.aligned.{mma} {{r1}}, {{r2}}, {{r3}}, {{r4}}");
         assert!(fault(&text).contains("this `mma` is not supported: supported are m16n8k16"), "{mma}");
     }
+    for (sparse, selectors) in [
+        ("m16n8k16.row.col.f32.f16.f16.f32 {r1, r2, r3, r4}, {r1, r2}, {r1, r2}, {r1, r2, r3, r4}, r5, 4", 4),
+        ("m16n8k8.row.col.f32.tf32.tf32.f32 {r1, r2, r3, r4}, {r1, r2}, {r1, r2}, {r1, r2, r3, r4}, r5, 4", 4),
+        ("m16n8k32.row.col.s32.s8.s8.s32 {r1, r2, r3, r4}, {r1, r2}, {r1, r2}, {r1, r2, r3, r4}, r5, 2", 2),
+        ("m16n8k32.row.col.f16.f16.f16.f16 {r1, r2}, {r1, r2, r3, r4}, {r1, r2, r3, r4}, {r1, r2}, r5, 2", 2),
+        (
+            "m16n8k128.row.col.s32.s4.s4.s32 {r1, r2, r3, r4}, {r1, r2, r3, r4}, {r1, r2, r3, r4}, {r1, r2, r3, r4}, r5, 1",
+            1,
+        ),
+    ] {
+        let told = fault(&format!("mma.sp.sync.aligned.{sparse}"));
+        assert!(told.contains(&format!("the selector of this product's metadata is less than {selectors}")), "{told}");
+    }
+    for sparse in [
+        "m16n8k32.row.col.f32.e4m3.e4m3.f32",
+        "m16n8k256.row.col.s32.b1.b1.s32.and.popc",
+        "m8n8k4.row.col.f32.f16.f16.f32",
+    ] {
+        let text = format!("mma.sp.sync.aligned.{sparse} {{r1}}, {{r2}}, {{r3}}, {{r4}}, r5, 0");
+        assert!(fault(&text).contains("with `.sp` m16n8k32"), "{sparse}");
+    }
     let short =
         "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {r1, r2, r3, r4}, {r1, r2}, {r1, r2}, {r1, r2, r3, r4}";
     assert!(fault(short).contains("expected 4 register(s), found 2"));

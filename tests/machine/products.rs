@@ -17,7 +17,14 @@ const PRODUCTS: &[Product] = &[
     ("sync.aligned.m16n8k64.row.col.s32.u4.s4.s32", [4, 2, 4], ""),
     ("sync.aligned.m8n8k128.row.col.s32.b1.b1.s32.xor.popc", [1, 1, 2], ""),
     ("sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.and.popc", [4, 2, 4], ""),
+    ("sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", [2, 2, 4], ", %r50, 3"),
+    ("sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32", [4, 4, 4], ", %r50, 1"),
+    ("sp::ordered_metadata.sync.aligned.m16n8k64.row.col.f32.e4m3.e4m3.f32", [4, 4, 4], ", %r50, 0"),
+    ("sp.sync.aligned.m16n8k128.row.col.satfinite.s32.s4.u4.s32", [4, 4, 4], ", %r50, 0"),
 ];
+
+/// Metadata of which every four bits name elements, in ascending order, of any type.
+const METADATA: &str = "mov.u32 %r50, 0xe4e4ee44;\n";
 
 /// The instruction: its results in `%r20` and on, a from `%r1`, b from `%r5`, c from `%r9` on.
 fn instruction(&(name, [a, b, c], after): &Product) -> String {
@@ -41,7 +48,7 @@ fn every_product_leaves_the_functional_memory_at_any_number_of_threads() {
         let all: Vec<String> = (register..register + 4).map(|i| format!("%r{i}")).collect();
         format!("ld.global.v4.u32 {{{}}}, [%d1+{at}];\n", all.join(", "))
     };
-    let mut body = String::from("mul.wide.u32 %d1, %id, 64;\nadd.u64 %d1, %a, %d1;\n");
+    let mut body = format!("{METADATA}mul.wide.u32 %d1, %id, 64;\nadd.u64 %d1, %a, %d1;\n");
     body += &[(1, 0), (5, 16), (9, 32), (13, 48)].map(|(register, at)| load(register, at)).concat();
     body += &format!("mul.wide.u32 %d2, %id, {};\nadd.u64 %d2, %out, %d2;\n", 16 * PRODUCTS.len());
     for (number, product) in PRODUCTS.iter().enumerate() {
@@ -72,13 +79,18 @@ fn cycles(product: &Product) -> [u64; 2] {
                           tensor.half_interval_cycles=5";
     let first = instruction(product);
     let second = first.replacen("{%r20, %r21", "{%r30, %r31", 1).replacen("%r22, %r23}", "%r32, %r33}", 1);
+    // Every result is used, so that none shares its register with another.
+    let (zeros, used): (String, String) = (20..24)
+        .chain(30..34)
+        .map(|i| (format!("mov.u32 %r{i}, 0;\n"), format!("add.u32 %r40, %r40, %r{i};\n")))
+        .unzip();
     ["mov.b32 %r40, %r21;", &second].map(|next| {
         let mut bench = Bench::new(machine("agpm-table4", TENSOR));
         let out = bench.buffer(16, Medium::Dram);
         let registers: String = (1..=16).map(|i| format!("add.s32 %r{i}, %n, {i};\n")).collect();
         let body = format!(
-            "{registers}{SETTLE}mov.u64 %d60, %clock64;\n{first}\n{next}\nmov.u64 %d61, %clock64;\n\
-             sub.s64 %d62, %d61, %d60;\nst.global.u64 [%out], %d62;\nadd.u32 %r40, %r20, %r30;\nst.global.u32 [%out+8], %r40;"
+            "{registers}{METADATA}{zeros}mov.u32 %r40, 0;\n{SETTLE}mov.u64 %d60, %clock64;\n{first}\n{next}\nmov.u64 %d61, %clock64;\n\
+             sub.s64 %d62, %d61, %d60;\nst.global.u64 [%out], %d62;\n{used}st.global.u32 [%out+8], %r40;"
         );
         bench.launch(&body, 1, 32, (out, 0, 0, 3));
         bench.run().u64s(out, 1)[0]

@@ -208,6 +208,26 @@ pub struct MatrixOp {
     /// a has four registers and b two (else half of that): k is 16 for 16-bit elements, 8 for `tf32`, 32 for
     /// bytes and 8-bit floats, 64 for 4-bit integers, 256 for single bits.
     pub deep: bool,
+    /// Which elements of its rows a has (`mma.sp`): half of them, with metadata and twice the registers of b.
+    pub sparsity: Sparsity,
+}
+
+impl MatrixOp {
+    /// A product whose a has every element.
+    pub const fn dense(factors: MatrixFactors, sums: MatrixSums, deep: bool) -> Self {
+        MatrixOp { factors, sums, deep, sparsity: Sparsity::Dense }
+    }
+}
+
+/// The metadata of a sparse factor, by the number of those lanes in a group of four that have it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Sparsity {
+    /// Every element is there.
+    Dense,
+    /// `mma.sp`
+    AnyOrder(u8),
+    /// `mma.sp::ordered_metadata`: indices ascend.
+    Ascending(u8),
 }
 
 /// Elements of the factors of a matrix product.

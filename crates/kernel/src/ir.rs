@@ -133,7 +133,8 @@ pub enum Op {
     /// address of its barrier (32-bit each; [`NONE`] where absent).
     Bulk(Bulk),
     /// d = a b + c of matrices whose elements lie across a warp. `src` is the fragment of a, `dst` that of d;
-    /// those of b and c are entry `imm` of [`Kernel::fragments`]. Executed by `Warp::multiply`.
+    /// those of b and c, and metadata, are entry `imm` of [`Kernel::fragments`]. Executed by
+    /// `Warp::multiply`.
     Matrix(MatrixOp),
 }
 
@@ -166,10 +167,12 @@ value!(record Bulk { kind, atom, elem });
 /// Slots of the fragments of a matrix instruction that [`Inst`] has no room for; [`NONE`] where absent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fragments {
-    /// Of the second factor.
-    pub b: [Slot; 2],
+    /// Of the second factor; four where the first is sparse.
+    pub b: [Slot; 4],
     /// Of the summand.
     pub c: [Slot; 4],
+    /// The metadata of a sparse first factor.
+    pub metadata: Slot,
 }
 
 /// What an [`Op::Trap`] reports.
@@ -626,8 +629,8 @@ pub struct SourcePos {
     pub column: u32,
 }
 
-/// Registers that an instruction reads and writes, at most: fragments of `mma` and its guard.
-pub const MOST_CHECKS: usize = 15;
+/// Registers that an instruction reads and writes, at most: fragments of `mma.sp`, metadata and its guard.
+pub const MOST_CHECKS: usize = 18;
 
 /// The registers an instruction must find ready, and those it makes busy, as scoreboard indices.
 ///

@@ -29,6 +29,7 @@ mod int;
 mod lanes;
 mod matrix;
 mod matrix_small;
+mod matrix_sparse;
 mod narrow;
 pub(super) mod phase;
 #[cfg(test)]
@@ -46,6 +47,7 @@ use frame::{V32, V64, bits_of, map, negation, zip, zip3};
 pub use frame::Registers;
 pub(super) use frame::{Frame, get, merge};
 pub(super) use matrix::multiply;
+pub(super) use matrix_sparse::Misfit;
 
 /// Executes instructions one after the other in one register group.
 ///

@@ -60,8 +60,8 @@ pub(super) struct Draft {
     pub(super) guard: Option<(VReg, bool)>,
     pub(super) dst: [Arg; 4],
     pub(super) src: [Arg; 4],
-    /// Fragments of b and c of a matrix instruction, which are read too.
-    pub(super) more: [Arg; 6],
+    /// Fragments of b and c, four registers each, and metadata of a matrix instruction, which are read too.
+    pub(super) more: [Arg; 9],
     pub(super) imm: i32,
     pub(super) class: Class,
     /// Byte offset in the text.

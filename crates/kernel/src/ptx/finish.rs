@@ -179,8 +179,8 @@ impl Numbering<'_> {
     }
 
     fn fragments(&self, draft: &Draft) -> Fragments {
-        let [b0, b1, c0, c1, c2, c3] = draft.more.map(|arg| self.slot(arg));
-        Fragments { b: [b0, b1], c: [c0, c1, c2, c3] }
+        let [b0, b1, b2, b3, c0, c1, c2, c3, metadata] = draft.more.map(|arg| self.slot(arg));
+        Fragments { b: [b0, b1, b2, b3], c: [c0, c1, c2, c3], metadata }
     }
 
     /// The scoreboard index of a register.

@@ -532,7 +532,7 @@ impl<'e, 'a> Lower<'e, 'a> {
             guard: self.guard,
             dst,
             src,
-            more: [Arg::None; 6],
+            more: [Arg::None; 9],
             imm,
             class,
             at: self.at.start,

@@ -195,7 +195,7 @@ impl FrameCode<'_> {
             guard: None,
             dst,
             src,
-            more: [Arg::None; 6],
+            more: [Arg::None; 9],
             imm,
             class,
             at: self.at,

@@ -6,9 +6,10 @@
 //! register n of b                             column g, elements w t .. of step n
 //! register n of c, d      row g + 8 (n / 2), column 2 t + (n & 1); of f16: row g + 8 n, columns 2 t, 2 t + 1
 //! ```
-//! `w` is the number of elements in a register: 2 of 16 bits, 1 of `tf32`, 4 bytes or 8-bit floats, 8 integers
-//! of 4 bits, 32 bits. A step is 4 `w` deep, and a product has two or one. These are the ISA's layouts in one
-//! rule; those of m8n8k16 (bytes), m8n8k32 (4 bits) and m8n8k128 (bits) are its upper half, of one step.
+//! `w` is the number of elements in a register: 2 of 16 bits, 1 of `tf32`, 4 bytes or 8-bit floats, 8
+//! integers of 4 bits, 32 bits. A step is 4 `w` deep, and a product has two or one. These are the ISA's
+//! layouts in one rule; those of m8n8k16 (bytes), m8n8k32 (4 bits) and m8n8k128 (bits) are its upper half, of
+//! one step. Of a sparse a, b has twice the steps.
 //!
 //! | choice where the ISA leaves order and precision of sums open | |
 //! |---|---|
@@ -18,17 +19,20 @@
 //! | denormals | kept |
 //! | NaN | `0x7fffffff`, in `f16` `0x7fff` |
 //!
-//! Sums of integers and of bits are exact, then clamped or taken modulo 2^32. Measured tensor cores add several products at
-//! once and truncate (Fasi et al., "Numerical behavior of NVIDIA tensor cores", PeerJ CS 2021): results of
-//! floats differ from theirs in the last bits. Sums of 8-bit floats differ more: an H800 keeps some 14 bits
-//! of them (DeepSeek-V3 Technical Report, arXiv 2412.19437, 3.3.2; `wgmma`), where here are 24.
+//! Sums of integers and of bits are exact, then clamped or taken modulo 2^32. Measured tensor cores add
+//! several products at once and truncate (Fasi et al., "Numerical behavior of NVIDIA tensor cores", PeerJ CS
+//! 2021): results of floats differ from theirs in the last bits. Sums of 8-bit floats differ more: an H800
+//! keeps some 14 bits of them (DeepSeek-V3 Technical Report, arXiv 2412.19437, 3.3.2; `wgmma`), where here
+//! are 24.
 //!
-//! Invariants: the same bits on every host; sources are read before destinations are written. Not modelled:
-//! sparse matrices. Products m8n8k4 are in `matrix_small.rs`.
+//! Invariants: the same bits on every host; sources are read before destinations are written. Where elements
+//! of sparse matrices lie is in `matrix_sparse.rs`; what is not multiplied there is not looked at. Products
+//! m8n8k4 are in `matrix_small.rs`.
 
 use super::super::alu::{BitProduct, HalfFormat, MatrixFactors, MatrixOp, MatrixSums, Round};
 use super::super::ir::{Fragments, Inst, LANES, NONE};
 use super::canonical::canon32;
+use super::matrix_sparse::{Misfit, columns};
 use super::{Frame, V32, half, matrix_small, narrow, rounding};
 
 /// Rows of a, c and d.
@@ -37,36 +41,45 @@ const ROWS: usize = 16;
 const COLUMNS: usize = 8;
 
 /// d = a b + c in one register group, all lanes of which take part.
-pub(crate) fn multiply(f: &mut Frame<'_>, inst: &Inst, op: MatrixOp, fragments: &Fragments) {
+///
+/// # Errors
+/// Metadata of a sparse a that name no elements.
+pub(crate) fn multiply(f: &mut Frame<'_>, inst: &Inst, op: MatrixOp, fragments: &Fragments) -> Result<(), Misfit> {
     match op.factors {
         MatrixFactors::Half(HalfFormat::F16) => {
             // 22 bits of a product, with exponents from -48 to 32, fit a single.
             let value = |bits, n| half_of(HalfFormat::F16, bits, n);
-            floats::<2, 16>(f, inst, op, fragments, [&value; 2], |a, b, sum| sum + a * b);
+            floats::<2, 16, 32>(f, inst, op, fragments, [&value; 2], |a, b, sum| sum + a * b)
         }
         MatrixFactors::Half(HalfFormat::Bf16) => {
             let value = |bits, n| half_of(HalfFormat::Bf16, bits, n);
-            floats::<2, 16>(f, inst, op, fragments, [&value; 2], fused);
+            floats::<2, 16, 32>(f, inst, op, fragments, [&value; 2], fused)
         }
         MatrixFactors::Tf32 => {
             let value = |bits: u32, _| f32::from_bits(bits & 0xffff_e000);
-            floats::<1, 8>(f, inst, op, fragments, [&value; 2], fused);
+            floats::<1, 8, 16>(f, inst, op, fragments, [&value; 2], fused)
         }
         MatrixFactors::Fp8(of_a, of_b) => {
             // 8 bits of a product, with exponents from -32 to 31, fit a single.
             let value = |format| move |bits: u32, n: u32| narrow::single_of_fp8(format, bits >> (8 * n));
             let [a, b] = [of_a, of_b].map(value);
-            floats::<4, 32>(f, inst, op, fragments, [&a, &b], |a, b, sum| sum + a * b);
+            floats::<4, 32, 64>(f, inst, op, fragments, [&a, &b], |a, b, sum| sum + a * b)
         }
-        MatrixFactors::Double => matrix_small::doubles(f, inst, fragments),
-        MatrixFactors::Quads(of) => matrix_small::quads(f, inst, of, op.sums, fragments),
+        MatrixFactors::Double => {
+            matrix_small::doubles(f, inst, fragments);
+            Ok(())
+        }
+        MatrixFactors::Quads(of) => {
+            matrix_small::quads(f, inst, of, op.sums, fragments);
+            Ok(())
+        }
         MatrixFactors::Bytes(a, b) => {
             let values = [a, b].map(|signed| move |bits: u32, n: u32| field::<8>(bits, n, signed));
-            integers::<4, 32>(f, inst, op, fragments, &values, |a, b| a * b);
+            integers::<4, 32, 64>(f, inst, op, fragments, &values, |a, b| a * b)
         }
         MatrixFactors::Nibbles(a, b) => {
             let values = [a, b].map(|signed| move |bits: u32, n: u32| field::<4>(bits, n, signed));
-            integers::<8, 64>(f, inst, op, fragments, &values, |a, b| a * b);
+            integers::<8, 64, 128>(f, inst, op, fragments, &values, |a, b| a * b)
         }
         MatrixFactors::Bits(product) => {
             // A register of bits is one element.
@@ -75,7 +88,7 @@ pub(crate) fn multiply(f: &mut Frame<'_>, inst: &Inst, op: MatrixOp, fragments: 
                 BitProduct::And => (a & b).count_ones() as i32,
                 BitProduct::Xor => (a ^ b).count_ones() as i32,
             };
-            integers::<1, 8>(f, inst, op, fragments, &values, counted);
+            integers::<1, 8, 16>(f, inst, op, fragments, &values, counted)
         }
     }
 }
@@ -99,20 +112,42 @@ fn field<const BITS: u32>(bits: u32, n: u32, signed: bool) -> i32 {
     if signed { upper as i32 >> (32 - BITS) } else { (upper >> (32 - BITS)) as i32 }
 }
 
-/// Elements of rows of a and of columns of b, in the order of k; so many of each.
-type Factors<T, const DEPTH: usize> = ([[T; DEPTH]; ROWS], [[T; DEPTH]; COLUMNS], usize);
+/// Elements of rows of a and of columns of b, in the order of k: `A` and, for a sparse a, `B` at most.
+struct Factors<T, const A: usize, const B: usize> {
+    a: [[T; A]; ROWS],
+    b: [[T; B]; COLUMNS],
+    /// Elements of a row of a.
+    depth: usize,
+    /// Where in b's columns their factors are, of a sparse a.
+    columns: Option<[[u8; A]; ROWS]>,
+}
+
+impl<T: Copy, const A: usize, const B: usize> Factors<T, A, B> {
+    /// The products of a row and a column, added to `start` one after another.
+    #[inline]
+    fn fold<S>(&self, row: usize, column: usize, start: S, add: impl Fn(T, T, S) -> S) -> S {
+        let (a, b) = (&self.a[row], &self.b[column]);
+        match &self.columns {
+            None => a.iter().zip(b).take(self.depth).fold(start, |sum, (&a, &b)| add(a, b, sum)),
+            Some(columns) => {
+                let places = a.iter().zip(&columns[row]).take(self.depth);
+                places.fold(start, |sum, (&a, &at)| add(a, b[usize::from(at)], sum))
+            }
+        }
+    }
+}
 
 /// The factors as the values make them of registers with `W` elements.
 #[inline]
-fn factors<T: Copy + Default, const W: usize, const DEPTH: usize>(
+fn factors<T: Copy + Default, const W: usize, const A: usize, const B: usize>(
     f: &Frame<'_>,
     inst: &Inst,
     op: MatrixOp,
     fragments: &Fragments,
     a_value: impl Fn(u32, u32) -> T,
     b_value: impl Fn(u32, u32) -> T,
-) -> Factors<T, DEPTH> {
-    let (mut a, mut b) = ([[T::default(); DEPTH]; ROWS], [[T::default(); DEPTH]; COLUMNS]);
+) -> Result<Factors<T, A, B>, Misfit> {
+    let (mut a, mut b) = ([[T::default(); A]; ROWS], [[T::default(); B]; COLUMNS]);
     let steps = if op.deep { 2 } else { 1 };
     for step in 0..steps {
         let [upper, lower] = [0, 1].map(|half| inst.src[2 * step + half]);
@@ -125,13 +160,16 @@ fn factors<T: Copy + Default, const W: usize, const DEPTH: usize>(
                 }
             }
         }
-        for (lane, &register) in f.get32(fragments.b[step]).iter().enumerate() {
+    }
+    // A sparse a has half of the elements of its rows, and b all of its columns.
+    for (step, &slot) in fragments.b.iter().enumerate().filter(|(_, slot)| **slot != NONE) {
+        for (lane, &register) in f.get32(slot).iter().enumerate() {
             for n in 0..W {
                 b[lane / 4][(4 * step + lane % 4) * W + n] = b_value(register, n as u32);
             }
         }
     }
-    (a, b, 4 * W * steps)
+    Ok(Factors { a, b, depth: 4 * W * steps, columns: columns::<A>(f, op, fragments)? })
 }
 
 /// Where an element of c and d is: its register and lane, both halves of which it fills when there are 4
@@ -142,58 +180,56 @@ fn place(row: usize, column: usize, singles: bool) -> (usize, usize) {
     (if singles { 2 * half + column % 2 } else { half }, lane)
 }
 
-fn floats<const W: usize, const DEPTH: usize>(
+fn floats<const W: usize, const A: usize, const B: usize>(
     f: &mut Frame<'_>,
     inst: &Inst,
     op: MatrixOp,
     fragments: &Fragments,
     [a_value, b_value]: [&impl Fn(u32, u32) -> f32; 2],
     add: impl Fn(f32, f32, f32) -> f32,
-) {
-    let (a, b, depth) = factors::<f32, W, DEPTH>(f, inst, op, fragments, a_value, b_value);
+) -> Result<(), Misfit> {
+    let factors = factors::<f32, W, A, B>(f, inst, op, fragments, a_value, b_value)?;
     let singles = op.sums == MatrixSums::F32;
     let mut out: [V32; 4] = [[0; LANES]; 4];
     let c = sums(f, fragments);
-    for (row, a) in a.iter().enumerate() {
-        for (column, b) in b.iter().enumerate() {
-            // Two sums in halves share a register.
-            let (register, lane) = place(row, column, singles);
-            let shift = if singles { 0 } else { 16 * (column % 2) };
-            let bits = c[register][lane] >> shift;
-            let start = if singles { f32::from_bits(bits) } else { half_of(HalfFormat::F16, bits, 0) };
-            let sum = a.iter().zip(b).take(depth).fold(start, |sum, (&a, &b)| add(a, b, sum));
-            out[register][lane] |= if singles {
-                canon32(sum)
-            } else {
-                u32::from(half::convert(f64::from(sum), HalfFormat::F16, Round::Nearest, false)) << shift
-            };
-        }
+    for (row, column) in (0..ROWS).flat_map(|row| (0..COLUMNS).map(move |column| (row, column))) {
+        // Two sums in halves share a register.
+        let (register, lane) = place(row, column, singles);
+        let shift = if singles { 0 } else { 16 * (column % 2) };
+        let bits = c[register][lane] >> shift;
+        let start = if singles { f32::from_bits(bits) } else { half_of(HalfFormat::F16, bits, 0) };
+        let sum = factors.fold(row, column, start, &add);
+        out[register][lane] |= if singles {
+            canon32(sum)
+        } else {
+            u32::from(half::convert(f64::from(sum), HalfFormat::F16, Round::Nearest, false)) << shift
+        };
     }
     put(f, inst, &out);
+    Ok(())
 }
 
-fn integers<const W: usize, const DEPTH: usize>(
+fn integers<const W: usize, const A: usize, const B: usize>(
     f: &mut Frame<'_>,
     inst: &Inst,
     op: MatrixOp,
     fragments: &Fragments,
     [a_value, b_value]: &[impl Fn(u32, u32) -> i32; 2],
     multiply: impl Fn(i32, i32) -> i32,
-) {
-    let (a, b, depth) = factors::<i32, W, DEPTH>(f, inst, op, fragments, a_value, b_value);
+) -> Result<(), Misfit> {
+    let factors = factors::<i32, W, A, B>(f, inst, op, fragments, a_value, b_value)?;
     let mut out: [V32; 4] = [[0; LANES]; 4];
     let c = sums(f, fragments);
-    for (row, a) in a.iter().enumerate() {
-        for (column, b) in b.iter().enumerate() {
-            let (register, lane) = place(row, column, true);
-            // At most 32 products of 16 bits, or 64 of 8: no 32-bit sum of them overflows.
-            let product: i32 = a.iter().zip(b).take(depth).map(|(&a, &b)| multiply(a, b)).sum();
-            let sum = i64::from(c[register][lane] as i32) + i64::from(product);
-            let clamped = sum.clamp(i64::from(i32::MIN), i64::from(i32::MAX));
-            out[register][lane] = if op.sums == MatrixSums::S32(true) { clamped as u32 } else { sum as u32 };
-        }
+    for (row, column) in (0..ROWS).flat_map(|row| (0..COLUMNS).map(move |column| (row, column))) {
+        let (register, lane) = place(row, column, true);
+        // At most 32 products of 16 bits, or 64 of 8: no 32-bit sum of them overflows.
+        let product: i32 = factors.fold(row, column, 0, |a, b, sum| sum + multiply(a, b));
+        let sum = i64::from(c[register][lane] as i32) + i64::from(product);
+        let clamped = sum.clamp(i64::from(i32::MIN), i64::from(i32::MAX));
+        out[register][lane] = if op.sums == MatrixSums::S32(true) { clamped as u32 } else { sum as u32 };
     }
     put(f, inst, &out);
+    Ok(())
 }
 
 /// The registers of c, zeros where there are fewer than four.

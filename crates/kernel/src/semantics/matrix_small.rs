@@ -37,7 +37,8 @@ pub(super) fn doubles(f: &mut Frame<'_>, inst: &Inst, fragments: &Fragments) {
 
 /// d = a b + c of halves, of each quad.
 pub(super) fn quads(f: &mut Frame<'_>, inst: &Inst, of: QuadFactors, sums: MatrixSums, fragments: &Fragments) {
-    let [a, b] = [[inst.src[0], inst.src[1]], fragments.b].map(|slots| slots.map(|slot| *f.get32(slot)));
+    let [a, b] =
+        [[inst.src[0], inst.src[1]], [fragments.b[0], fragments.b[1]]].map(|slots| slots.map(|slot| *f.get32(slot)));
     let c: [V32; 4] = fragments.c.map(|slot| *f.get32(slot));
     let half = |registers: &[V32], lane: usize, n: usize| {
         half::to_single(HalfFormat::F16, (registers[n / 2][lane] >> (16 * (n % 2))) as u16, false)

@@ -6,14 +6,15 @@
 use super::super::fault::{FaultKind, ProgramFault};
 use super::super::ir::{Inst, LANES, Mem, MemKind, NONE, Op};
 use super::super::launch::Launch;
-use super::super::semantics::{Frame, multiply};
+use super::super::semantics::{Frame, Misfit, multiply};
 use super::Warp;
 
 impl Warp {
     /// Executes a matrix instruction on `lanes` (already guarded). Does not move the pc.
     ///
     /// # Errors
-    /// A lane of a group of 32 does not take part: the ISA leaves undefined what happens.
+    /// A lane of a group of 32 does not take part, or metadata name no elements: the ISA leaves undefined
+    /// what happens.
     #[cold]
     pub fn multiply(&mut self, inst: &Inst, launch: &Launch, lanes: u64) -> Result<(), Box<ProgramFault>> {
         let Op::Matrix(op) = inst.op else { panic!("not a matrix instruction: {:?}", inst.op) };
@@ -23,7 +24,10 @@ impl Warp {
             let mask = (lanes >> (i * LANES)) as u32;
             if mask != 0 {
                 let mut frame = Frame { regs, consts32: &launch.consts32, consts64: &launch.consts64, mask };
-                multiply(&mut frame, inst, op, fragments);
+                if let Err(Misfit { lane, what }) = multiply(&mut frame, inst, op, fragments) {
+                    let (kind, lane) = (FaultKind::Unsupported(what), lane + (i * LANES) as u32);
+                    return Err(Box::new(ProgramFault::new(kind, launch, self, self.pc(), lane)));
+                }
             }
         }
         Ok(())

@@ -1,5 +1,5 @@
-//! Products of matrices (PTX ISA 9.7.14.5): `mma.sync`, with a by rows and b by columns; m8n8k4 of `.f16` in
-//! any order.
+//! Products of matrices (PTX ISA 9.7.14.5 and 9.7.14.6): `mma.sync` and `mma.sp`, with a by rows and b by
+//! columns; m8n8k4 of `.f16` in any order.
 //!
 //! [`factors_of`] has the types of a and b, and a k for each. A product is one instruction of the IR, whose
 //! registers follow from m and k:
@@ -11,9 +11,12 @@
 //! | 8, of integers and bits | half of it | 1, 1 | 2 |
 //!
 //! Products of `.f64` are as many of m8n8k4 as they have: along k one after another. Of `.f16`, m8n8k4 with
-//! sums in `.f32` is two. Sparse products and 8-bit floats of fewer bits are faults by name.
+//! sums in `.f32` is two. Products whose a is sparse (`mma.sp`) have the registers of a as above, at twice
+//! the k, and as many of b. Scaled blocks, and floats of less than 8 bits, are faults by name.
 
-use super::super::super::alu::{AluOp, BitProduct, Fp8, HalfFormat, MatrixFactors, MatrixOp, MatrixSums, QuadFactors};
+use super::super::super::alu::{
+    AluOp, BitProduct, Fp8, HalfFormat, MatrixFactors, MatrixOp, MatrixSums, QuadFactors, Sparsity,
+};
 use super::super::super::ir::{Class, Op};
 use super::super::ast::Instruction;
 use super::super::draft::Arg;
@@ -88,15 +91,46 @@ fn sums_of(d: &str, c: &str, factors: MatrixFactors, saturates: bool) -> Option<
     }
 }
 
+/// Whether a has four registers, else two, or one of 8 rows; `None` where there is no such product. Of two
+/// depths of a type the greater, `k`, has twice the registers; a sparse a has half of the elements of its
+/// rows.
+fn is_deep(
+    factors: MatrixFactors,
+    k: u32,
+    sums: MatrixSums,
+    (rows, depth): (usize, u32),
+    sparse: bool,
+) -> Option<bool> {
+    let elements = if sparse { depth / 2 } else { depth };
+    let fits = match (rows, sparse, factors) {
+        (8, true, _) | (_, true, MatrixFactors::Bits(_)) => false,
+        // The ISA has one shape of these.
+        (_, true, MatrixFactors::Fp8(..)) => elements == k,
+        (8, false, _) => elements == k / 2 && matches!(sums, MatrixSums::S32(_)),
+        _ => elements == k || elements == k / 2,
+    };
+    fits.then_some(elements == k)
+}
+
+/// How many selectors there are of the lanes that have metadata, by the factors and the registers of a.
+fn selectors_of(factors: MatrixFactors, deep: bool) -> u32 {
+    match (factors, deep) {
+        (MatrixFactors::Half(_) | MatrixFactors::Tf32, false) => 4,
+        (MatrixFactors::Half(_) | MatrixFactors::Tf32, true) | (_, false) => 2,
+        (_, true) => 1,
+    }
+}
+
 impl<'a> Lower<'_, 'a> {
     fn mma(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
+        let ascending = m.one_of(&[("sp", false), ("sp::ordered_metadata", true)]);
         for word in ["sync", "aligned"] {
             if !m.take(word) {
                 return Err(self.fault(i.opcode.at.clone(), format!("`mma` needs `.{word}`")));
             }
         }
         let Some((rows, depth)) = m.one_of(&SHAPES) else { return self.unsupported_product(i) };
-        if (rows, depth) == (8, 4) {
+        if (rows, depth) == (8, 4) && ascending.is_none() {
             return self.small_product(i, m);
         }
         for word in ["row", "col"] {
@@ -107,7 +141,7 @@ impl<'a> Lower<'_, 'a> {
         let saturates = m.take("satfinite");
         // The types of d, a, b and c, in this order: what is taken once is not found again.
         let [d, a, b, c] = std::array::from_fn(|_| m.one_of(&TYPES).unwrap_or_default());
-        if [d, a, b, c] == ["f64"; 4] && rows == 16 && depth <= 16 && !saturates {
+        if [d, a, b, c] == ["f64"; 4] && rows == 16 && depth <= 16 && !saturates && ascending.is_none() {
             return self.product_of_doubles(i, rows, depth);
         }
         // What `sm_120a` calls these of 8-bit floats.
@@ -116,29 +150,60 @@ impl<'a> Lower<'_, 'a> {
         let counts = m.take("popc");
         let Some((factors, deep)) = factors_of(a, b, bits) else { return self.unsupported_product(i) };
         let Some(sums) = sums_of(d, c, factors, saturates) else { return self.unsupported_product(i) };
-        let fits = match rows {
-            8 => depth == deep / 2 && matches!(sums, MatrixSums::S32(_)),
-            _ => depth == deep || depth == deep / 2,
+        let is_fp8 = matches!(factors, MatrixFactors::Fp8(..));
+        let is_bits = matches!(factors, MatrixFactors::Bits(_));
+        let Some(deep) = is_deep(factors, deep, sums, (rows, depth), ascending.is_some()) else {
+            return self.unsupported_product(i);
         };
-        let words = named && !matches!(factors, MatrixFactors::Fp8(..))
-            || (bits.is_some() || counts) && !(counts && matches!(factors, MatrixFactors::Bits(_)));
-        if !fits || words {
+        if named && !is_fp8 || counts != is_bits || bits.is_some() != is_bits {
             return self.unsupported_product(i);
         }
-        // Of two depths of a type the greater has twice the registers.
-        let deep = depth == deep;
-        let registers = if sums == MatrixSums::F16 || rows == 8 { 2 } else { 4 };
-        let sum_ty = if sums == MatrixSums::F32 { Ty::F32 } else { Ty::B32 };
-        let [d, a, b, c] = self.operands(i)?;
-        let (mut left, mut right, mut start) = ([Arg::None; 4], [Arg::None; 2], [Arg::None; 4]);
-        let (of_a, of_b) = if deep { (4, 2) } else { (rows / 8, 1) };
+        self.product_of_fragments(i, rows, MatrixOp::dense(factors, sums, deep), ascending)
+    }
+
+    /// A product whose elements have 32 bits or less. Of a sparse a: whether its metadata ascend.
+    fn product_of_fragments(
+        &mut self,
+        i: &'a Instruction<'a>,
+        rows: usize,
+        mut op: MatrixOp,
+        ascending: Option<bool>,
+    ) -> Lowered {
+        // The table at the head of this file.
+        let of_a = if op.deep { 4 } else { rows / 8 };
+        let sums = if op.sums == MatrixSums::F32 { Ty::F32 } else { Ty::B32 };
+        let of_b = if ascending.is_some() { of_a } else { of_a.div_ceil(2) };
+        let of_c = if op.sums == MatrixSums::F16 || rows == 8 { 2 } else { 4 };
+        let mut metadata = Arg::None;
+        // Metadata come behind the four fragments, and the selector of the lanes that have them is a number.
+        let (d, a, b, c) = match ascending {
+            None => {
+                let [d, a, b, c] = self.operands(i)?;
+                (d, a, b, c)
+            }
+            Some(ascending) => {
+                let [d, a, b, c, words, selector] = self.operands(i)?;
+                let (number, of) = (self.number(selector)?, selectors_of(op.factors, op.deep));
+                if number >= of {
+                    let message = format!("the selector of this product's metadata is less than {of}");
+                    return Err(self.fault(selector.at.clone(), message));
+                }
+                metadata = self.src(words, Ty::B32)?;
+                let lanes = number as u8;
+                op.sparsity = if ascending { Sparsity::Ascending(lanes) } else { Sparsity::AnyOrder(lanes) };
+                (d, a, b, c)
+            }
+        };
+        let (mut left, mut right, mut start) = ([Arg::None; 4], [Arg::None; 4], [Arg::None; 4]);
         let mut dst = [Arg::None; 4];
         self.fragment(a, Ty::B32, &mut left[..of_a])?;
         self.fragment(b, Ty::B32, &mut right[..of_b])?;
-        self.fragment(c, sum_ty, &mut start[..registers])?;
-        self.results(d, Bank::R32, &mut dst[..registers])?;
-        let op = MatrixOp { factors, sums, deep };
+        self.fragment(c, sums, &mut start[..of_c])?;
+        self.results(d, Bank::R32, &mut dst[..of_c])?;
         self.product(op, &dst, &left, &right, &start);
+        if let Some(draft) = self.body.code.last_mut() {
+            draft.more[8] = metadata;
+        }
         Ok(())
     }
 
@@ -160,7 +225,7 @@ impl<'a> Lower<'_, 'a> {
             true => results.iter().map(|_| Arg::Reg(self.body.register(Bank::R64))).collect(),
             false => results.clone(),
         };
-        let op = MatrixOp { factors: MatrixFactors::Double, sums: MatrixSums::F64, deep: false };
+        let op = MatrixOp::dense(MatrixFactors::Double, MatrixSums::F64, false);
         for half in 0..halves {
             let target = &targets[2 * half..][..2];
             for step in 0..steps {
@@ -172,14 +237,14 @@ impl<'a> Lower<'_, 'a> {
         Ok(())
     }
 
-    /// Appends one product: registers of d, a, b and c, four of a and of the sums and two of b at most.
+    /// Appends one product: registers of d, a, b and c, four of each at most.
     pub(super) fn product(&mut self, op: MatrixOp, d: &[Arg], a: &[Arg], b: &[Arg], c: &[Arg]) {
         let class = if op.deep { Class::Matrix } else { Class::MatrixHalf };
         self.emit(Op::Matrix(op), class, d, a, 0);
         // The rest of the sources: an instruction has room for those of a only.
         if let Some(draft) = self.body.code.last_mut() {
             draft.more[..b.len()].copy_from_slice(b);
-            draft.more[2..2 + c.len()].copy_from_slice(c);
+            draft.more[4..4 + c.len()].copy_from_slice(c);
         }
     }
 
@@ -214,7 +279,7 @@ impl<'a> Lower<'_, 'a> {
         let targets = self.targets(results, Bank::R32, 4, [&left, &right, &start[..registers]]);
         for half in 0..registers / 4 {
             let of = QuadFactors { a_by_columns: !a_by_rows, b_by_rows, upper: half == 1 };
-            let op = MatrixOp { factors: MatrixFactors::Quads(of), sums, deep };
+            let op = MatrixOp::dense(MatrixFactors::Quads(of), sums, deep);
             self.product(op, &targets[4 * half..][..4], &left, &right, &start[4 * half..][..4]);
         }
         self.bring_back(results, &targets, Bank::R32);
@@ -249,7 +314,9 @@ impl<'a> Lower<'_, 'a> {
                        m16n8k4 of tf32 (c and d f32, of f16 also f16), m16n8k32 and m16n8k16 of e4m3 and e5m2 (c and d f32 or f16), \
                        m16n8k32, m16n8k16 and m8n8k16 of s8 and u8, m16n8k64, m16n8k32 and m8n8k32 of s4 and u4, m16n8k256, \
                        m16n8k128 and m8n8k128 of b1 with `.and.popc` or `.xor.popc` (c and d s32), m16n8k16, m16n8k8, m16n8k4 and \
-                       m8n8k4 of f64, m8n8k4 of f16 (c and d both f16 or both f32)";
+                       m8n8k4 of f64, m8n8k4 of f16 (c and d both f16 or both f32); with `.sp` m16n8k32 and m16n8k16 of f16 and bf16, \
+                       m16n8k16 and m16n8k8 of tf32, m16n8k64 of e4m3 and e5m2, m16n8k64 and m16n8k32 of s8 and u8, m16n8k128 and \
+                       m16n8k64 of s4 and u4";
         Err(self.fault(i.opcode.at.clone(), message))
     }
 }

@@ -465,7 +465,7 @@ impl<'a> Lower<'_, 'a> {
         let targets = self.targets(&results, bank, of_sums, [&rows, &columns, &start]);
         for product in 0..products {
             let (row, column) = (product / column_blocks, product % column_blocks);
-            let op = MatrixOp { factors, sums, deep };
+            let op = MatrixOp::dense(factors, sums, deep);
             self.product(
                 op,
                 &targets[of_sums * product..][..of_sums],
