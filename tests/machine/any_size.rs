@@ -9,7 +9,7 @@ use durawarp::workload::{Choice, Workload};
 use proptest::prelude::*;
 
 /// Values from far too small to the preset's; the first of each makes everything wait for everything.
-const SIZES: [(&str, &[&str]); 30] = [
+const SIZES: [(&str, &[&str]); 31] = [
     ("sm.count", &["1", "3", "20"]),
     ("sm.warp_size", &["32", "64"]),
     ("sm.schedulers", &["1", "3", "4"]),
@@ -40,6 +40,7 @@ const SIZES: [(&str, &[&str]); 30] = [
     ("controller.page", &["closed", "open", "open_adaptive", "closed_adaptive", "timeout"]),
     ("controller.scheduler", &["fcfs", "frfcfs", "frfcfs_row_hit", "bliss", "atlas"]),
     ("dispatch.host_requests", &["1", "64"]),
+    ("dispatch.concurrent_launches", &["1", "128"]),
 ];
 
 const WORKLOADS: [&str; 8] =

@@ -37,5 +37,6 @@ mod row_buffer;
 mod same_outcomes;
 mod same_results;
 mod sampled;
+mod streams;
 mod traces;
 mod unified_l1;

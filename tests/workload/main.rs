@@ -21,6 +21,7 @@ mod regions;
 mod regions_resume;
 mod repeats;
 mod riscv;
+mod streams;
 mod surfaces;
 mod textures;
 mod undetermined;

@@ -13,7 +13,7 @@ use super::reduction::Reduction;
 /// The host's next wish.
 #[derive(Debug, Clone)]
 pub enum HostAction {
-    /// Run this grid to completion.
+    /// Run this grid to completion, after those that its stream has it wait for.
     Launch(Arc<Launch>),
     /// Read `bytes` (1, 2, 4 or 8) at a global address; the value goes to the next call of
     /// [`HostProgram::next`].
@@ -84,4 +84,10 @@ pub trait HostProgram: Send + std::fmt::Debug {
     /// A sentence that says what the host program cannot do (a loop that never converges, an argument that
     /// does not fit its parameter).
     fn next(&mut self, read: Option<u64>) -> Result<HostAction, String>;
+
+    /// Its launches are of several streams, so that some may run at once: a device may ask for the next
+    /// action while launches run.
+    fn has_streams(&self) -> bool {
+        false
+    }
 }

@@ -196,6 +196,10 @@ pub struct Launch {
     pub carveout_percent: Option<u32>,
     /// What its warps execute in place of the kernel from its entry, where it comes from a trace.
     pub traced: Option<Arc<dyn CtaSource>>,
+    /// Its stream: it begins after all launches of that stream before it.
+    pub stream: u64,
+    /// Launches of other streams that it begins after, by their numbers in the program from 0.
+    pub after: Vec<u32>,
 }
 
 /// The launches of a host program that still run, by their numbers: what a saved machine says of a launch.
@@ -411,6 +415,8 @@ impl Launch {
             flags: None,
             carveout_percent: None,
             traced: None,
+            stream: 0,
+            after: Vec::new(),
         })
     }
 
@@ -430,6 +436,8 @@ impl Launch {
             flags: None,
             carveout_percent: None,
             traced: None,
+            stream: 0,
+            after: Vec::new(),
             kernel,
         }
     }

@@ -1,21 +1,28 @@
 //! The command processor: runs the host program's steps on the device, dispatches CTAs, moves host data.
 //!
 //! ```text
-//!   host_program ─ step ─> Launch:     cta_dispatch ──CTAs──> SMs ──ended──> persistency (boundary)
+//!   host_program ─ step ─> Launch:     in_flight, cta_dispatch ──CTAs──> SMs ──ended──> persistency
 //!        ▲                             kernel_barrier <──reached, drained── SMs
 //!        │                 Transfer:   dma ──requests──> crossbar ──replies──> dma
 //!        │                 Look:       look ──> slices ──lines──> look
 //!        └── next step when the last is complete
 //! ```
-//! Each part owns its state; this file owns which step is under way, and the ports. Launches run one after
-//! another: the next step begins when every CTA of the last has ended and all its stores are performed.
+//! Each part owns its state; this file owns which step is under way, and the ports. Launches of one stream
+//! run one after another: the next begins when every CTA of the last has ended and all its stores are
+//! performed.
 //!
-//! Source: GPGPU-Sim's CTA issue (one CTA a core a cycle); launch latency `SM6_TITANX`. Invariant: exactly
-//! one step is under way. Not modelled: concurrent kernels, streams, preemption.
+//! Launches of several streams overlap (`in_flight`): the program is read ahead up to a step that is no
+//! launch, which begins when all launches before it are over. Only what the host of a trace copied in goes to
+//! the L2 while launches run, at once and in list order, as Accel-Sim has it.
+//!
+//! Source: GPGPU-Sim's CTA issue (one CTA a core a cycle); launch latency `SM6_TITANX`; streams: Accel-Sim's
+//! `accel-sim.cc`. Invariant: besides launches at most one step is under way. Not modelled: preemption,
+//! copies of the host that overlap with launches.
 
 mod cta_dispatch;
 mod dma;
 mod host_program;
+mod in_flight;
 mod kernel_barrier;
 mod look;
 mod persistency;
@@ -41,8 +48,8 @@ use super::kernel_facts::kernel_facts;
 use super::l1::L1Spec;
 use super::look::{Lines, Look};
 use super::msg::{
-    CommandProcessorMsg, GridOrder, GridReport, Msg, Payload, Receiver, Reply, Request, RequestKind, SliceMsg, SmMsg,
-    deliver,
+    CommandProcessorMsg, GridOrder, GridReport, LaunchPlace, Msg, Payload, Receiver, Reply, Request, RequestKind,
+    SliceMsg, SmMsg, deliver,
 };
 use super::network::Network;
 use super::occupancy::Occupancy;
@@ -54,7 +61,8 @@ use dma::Dma;
 use durawarp_base::spec::Nanos;
 pub use host_program::HostFault;
 use host_program::HostThread;
-use kernel_barrier::{KernelBarrier, Release};
+use in_flight::{InFlight, QueuedLaunch};
+use kernel_barrier::Release;
 use look::HostLook;
 use persistency::{BoundaryWriteBack, HostPersistency};
 
@@ -69,6 +77,8 @@ spec! {
         cta_interval_cycles: u32 where 1..=10000,
         /// Line accesses of a host read, write or copy that may be under way at once.
         host_requests: u32 where 1..=1024,
+        /// Launches of different streams that may be in flight at once, waiting or running.
+        concurrent_launches: u32 where 1..=128,
     }
 }
 
@@ -92,11 +102,14 @@ counters! {
 pub struct LaunchRecord {
     /// Kernel name.
     pub kernel: String,
+    /// Its stream.
+    pub stream: u64,
     /// CTAs in x, y, z.
     pub grid: [u32; 3],
     /// Threads of a CTA in x, y, z.
     pub block: [u32; 3],
-    /// When the host asked for it, in ticks, without what it did outside simulated time just before.
+    /// When the host asked for it and its stream was free, in ticks, without what the host did outside
+    /// simulated time just before; [`Time::MAX`] for one that has not begun.
     pub start: Time,
     /// When its last store was performed and the command processor knew, in ticks.
     pub end: Time,
@@ -108,26 +121,26 @@ pub struct LaunchRecord {
     pub cta_ends: Vec<Time>,
 }
 
-value!(record LaunchRecord { kernel, grid, block, start, end, occupancy, carveout, cta_ends });
+value!(record LaunchRecord { kernel, stream, grid, block, start, end, occupancy, carveout, cta_ends });
 
-/// What is under way.
+/// What is under way besides launches.
 #[derive(Debug)]
 enum Step {
-    /// Between steps.
+    /// Between steps, or launches run.
     Idle,
-    /// CTAs of a launch are running.
-    Launch(CtaDispatch, KernelBarrier),
     /// Slices write back what the kernel that has ended must leave durable.
     WritingBack(BoundaryWriteBack),
     /// The host looks at memory outside simulated time.
     Looking(HostLook),
     /// Lines are moving.
     Transfer,
+    /// The program's next step is not known yet.
+    Paused,
     /// The host program is over.
     Over,
 }
 
-value!(choice Step { Idle, Launch(dispatch, barrier), WritingBack(boundary), Looking(look), Transfer, Over });
+value!(choice Step { Idle, WritingBack(boundary), Looking(look), Transfer, Paused, Over });
 
 /// The command processor.
 #[derive(Debug)]
@@ -136,14 +149,16 @@ pub struct CommandProcessor {
     sm: SmSpec,
     shared: SharedSpec,
     l1: L1Spec,
-    pace: Pace,
     ports: Ports,
     network: Network,
     host: HostThread,
     step: Step,
+    flight: InFlight,
+    ctas: CtaDispatch,
     dma: Dma,
     persistency: HostPersistency,
     timeline: Option<Box<Recorder>>,
+    /// By their numbers in the program.
     records: Vec<LaunchRecord>,
     /// CTAs of all launches so far, and those of them that have ended.
     ctas_known: u64,
@@ -151,8 +166,8 @@ pub struct CommandProcessor {
 }
 
 state!(CommandProcessor {
-    parts: network, host, dma, persistency; saved: step, records, ctas_known, ctas_ended; kept: sm, shared, l1, pace,
-    ports, timeline
+    parts: network, host, dma, persistency; saved: step, flight, ctas, records, ctas_known, ctas_ended; kept: sm,
+    shared, l1, ports, timeline
 });
 
 /// How the command processor is wired.
@@ -180,15 +195,17 @@ impl CommandProcessor {
         handler: Box<dyn HostHandler>,
     ) -> Self {
         let interval = w.clock.cycles(u64::from(spec.cta_interval_cycles));
+        let pace = Pace { clock: w.clock, launch_ticks: w.launch_ticks, interval, command_ticks: w.command_ticks };
         CommandProcessor {
+            ctas: CtaDispatch::new(pace, sm.count),
             sm,
             shared,
             l1,
-            pace: Pace { clock: w.clock, launch_ticks: w.launch_ticks, interval, command_ticks: w.command_ticks },
             ports: w.ports,
             network: Network::new(&w.crossbar.0, w.ports, w.crossbar.1, spec.host_requests),
             host: HostThread::new(host),
             step: Step::Idle,
+            flight: InFlight::new(1),
             dma: Dma::new(w.ports.requester(), w.line_bytes, spec.host_requests),
             persistency: HostPersistency::new(handler),
             timeline: None,
@@ -215,6 +232,21 @@ impl CommandProcessor {
     /// It has begun, or is another program.
     pub fn load_program(&mut self, from: &mut StateReader<'_>) -> Result<LiveLaunches, LoadFault> {
         self.host.load_program(from)
+    }
+
+    /// Launches of several streams, where the program has any, run at once, up to `most` of them.
+    pub fn overlap(&mut self, most: u32) {
+        self.flight = InFlight::new(if self.host.has_streams() { most } else { 1 });
+    }
+
+    /// Launches may run at once.
+    pub fn overlaps(&self) -> bool {
+        self.flight.overlaps()
+    }
+
+    /// The most launches that ran at once.
+    pub fn most_at_once(&self) -> u32 {
+        self.flight.peak()
     }
 
     /// Halts the simulation when the host program is over.
@@ -252,7 +284,7 @@ impl CommandProcessor {
         self.persistency.boundaries()
     }
 
-    /// Launches in order; one still running has `end` 0.
+    /// Launches in the order of the program; one that is not over has `end` 0.
     pub fn launches(&self) -> &[LaunchRecord] {
         &self.records
     }
@@ -269,10 +301,9 @@ impl CommandProcessor {
         }
     }
 
-    /// CTAs of the launch that runs which no SM has had room for.
+    /// CTAs of launches that run which no SM has had room for.
     pub fn unstarted_ctas(&self) -> u64 {
-        let Step::Launch(ctas, _) = &self.step else { return 0 };
-        ctas.ctas() - ctas.sent_and_done().0
+        self.flight.running().iter().map(|running| running.grid.ctas() - running.grid.sent_and_done().0).sum()
     }
 
     /// When the host program's last step was complete, in ticks.
@@ -283,56 +314,82 @@ impl CommandProcessor {
     /// Takes steps until one needs time.
     fn advance(&mut self, cx: &mut Ctx<'_, Msg>) {
         while matches!(self.step, Step::Idle) {
-            let action = match self.host.next() {
-                Ok(action) => action,
-                Err(fault) => return self.fail(fault, cx),
-            };
-            // A step that takes no time (an empty transfer) leaves the processor idle: the next follows at
-            // once.
-            match action {
-                HostAction::Launch(launch) => {
-                    let ctas = CtaSequence::whole(launch.ctas());
-                    self.start(launch, ctas, cx);
-                }
-                HostAction::Sample(SampleStep::Part(launch, ranges)) => {
-                    self.start(launch, CtaSequence::part(ranges), cx);
-                }
-                HostAction::Sample(SampleStep::Replace(memory)) => {
-                    let contents = Contents::new(*self.ports.map(), memory.into_ranges());
-                    self.look(HostLook::replace(Arc::new(contents), self.ports.map().slices(), cx.now()), cx);
-                }
-                // Whoever goes on wakes this component: until then it asks for nothing.
-                HostAction::Sample(SampleStep::Pause) => {
-                    self.host.pause(cx.now());
-                    return cx.halt();
-                }
-                HostAction::Read { address, bytes } => {
-                    self.dma.read(address, bytes);
-                    self.step = Step::Transfer;
-                }
-                HostAction::Write { address, data } => {
-                    self.dma.write(address, data);
-                    self.step = Step::Transfer;
-                }
-                HostAction::Copy { from, to, bytes } => {
-                    self.dma.copy(from, to, bytes);
-                    self.step = Step::Transfer;
-                }
-                HostAction::Reduce(reduction) => {
-                    self.look(HostLook::reduce(reduction, self.ports.map().slices(), cx.now()), cx);
-                }
-                HostAction::Warm(ranges) => {
-                    self.look(HostLook::warm(ranges, self.ports.map().slices(), cx.now()), cx);
-                }
-                HostAction::Done => {
-                    self.step = Step::Over;
-                    self.host.end(cx.now());
-                    if self.host.halts {
-                        cx.halt();
+            // Reads ahead, up to a step that is no launch.
+            if self.flight.has_room() && !self.host.holds() {
+                match self.host.next() {
+                    Ok(HostAction::Launch(launch)) => {
+                        let ctas = CtaSequence::whole(launch.ctas());
+                        self.read(launch, ctas);
                     }
+                    Ok(HostAction::Sample(SampleStep::Part(launch, ranges))) => {
+                        self.read(launch, CtaSequence::part(ranges));
+                    }
+                    Ok(action) => self.host.hold(action),
+                    Err(fault) => return self.fail(fault, cx),
+                }
+                if self.flight.has_room() && !self.host.holds() {
+                    continue;
                 }
             }
-            self.transfer(cx);
+            // A step that takes no time (an empty transfer) leaves the processor idle: the next follows at
+            // once. What a trace copied comes before the launches that were read with it.
+            let copied = self.host.held().is_some_and(|held| matches!(held, HostAction::Warm(_)));
+            let at_once = copied && self.flight.is_traced();
+            if !at_once && !self.start_ready(cx) {
+                return;
+            }
+            if !at_once && !self.flight.is_empty() {
+                break;
+            }
+            if let Some(action) = self.host.take_held() {
+                self.perform(action, cx);
+                self.transfer(cx);
+            }
+        }
+        if matches!(self.step, Step::Idle) {
+            self.host.drop_hidden();
+        }
+    }
+
+    /// Does a step that is no launch.
+    fn perform(&mut self, action: HostAction, cx: &mut Ctx<'_, Msg>) {
+        match action {
+            HostAction::Launch(_) | HostAction::Sample(SampleStep::Part(..)) => unreachable!("a launch is not held"),
+            HostAction::Sample(SampleStep::Replace(memory)) => {
+                let contents = Contents::new(*self.ports.map(), memory.into_ranges());
+                self.look(HostLook::replace(Arc::new(contents), self.ports.map().slices(), cx.now()), cx);
+            }
+            // Whoever goes on wakes this component: until then it asks for nothing.
+            HostAction::Sample(SampleStep::Pause) => {
+                self.host.pause(cx.now());
+                self.step = Step::Paused;
+                cx.halt();
+            }
+            HostAction::Read { address, bytes } => {
+                self.dma.read(address, bytes);
+                self.step = Step::Transfer;
+            }
+            HostAction::Write { address, data } => {
+                self.dma.write(address, data);
+                self.step = Step::Transfer;
+            }
+            HostAction::Copy { from, to, bytes } => {
+                self.dma.copy(from, to, bytes);
+                self.step = Step::Transfer;
+            }
+            HostAction::Reduce(reduction) => {
+                self.look(HostLook::reduce(reduction, self.ports.map().slices(), cx.now()), cx);
+            }
+            HostAction::Warm(ranges) => {
+                self.look(HostLook::warm(ranges, self.ports.map().slices(), cx.now()), cx);
+            }
+            HostAction::Done => {
+                self.step = Step::Over;
+                self.host.end(cx.now());
+                if self.host.halts {
+                    cx.halt();
+                }
+            }
         }
     }
 
@@ -342,113 +399,152 @@ impl CommandProcessor {
         cx.fail(Box::new(fault));
     }
 
-    /// The number of the launch under way, from 0.
-    fn launch(&self) -> u32 {
-        self.records.len() as u32 - 1
+    /// A launch has been read.
+    fn read(&mut self, launch: Arc<Launch>, sequence: CtaSequence) {
+        self.records.push(LaunchRecord {
+            kernel: launch.kernel.name.clone(),
+            stream: launch.stream,
+            grid: launch.grid,
+            block: launch.block,
+            start: Time::MAX,
+            end: 0,
+            occupancy: Occupancy { ctas: 0, limit: String::new() },
+            carveout: None,
+            cta_ends: Vec::new(),
+        });
+        let number = self.records.len() as u32 - 1;
+        self.flight.read(QueuedLaunch { launch, number, sequence });
+    }
+
+    /// Starts every launch that may begin. False when one cannot run at all.
+    fn start_ready(&mut self, cx: &mut Ctx<'_, Msg>) -> bool {
+        let Some(first) = self.flight.take_ready() else { return true };
+        // What a look outside simulated time took is given back here, to all that it held up.
+        let excused = self.host.give_back(self.ctas.pace().launch_ticks);
+        let mut ready = Some(first);
+        while let Some(waiting) = ready {
+            if let Err(fault) = self.start(waiting, excused, cx) {
+                self.fail(fault, cx);
+                return false;
+            }
+            ready = self.flight.take_ready();
+        }
+        self.dispatch(cx);
+        true
     }
 
     /// Starts a launch.
-    fn start(&mut self, launch: Arc<Launch>, sequence: CtaSequence, cx: &mut Ctx<'_, Msg>) {
-        let occupancy = match Occupancy::of(&launch, &self.sm, &self.shared, &self.l1) {
-            Ok(occupancy) => occupancy,
-            Err(fault) => return self.fail(HostFault(fault), cx),
-        };
+    fn start(&mut self, waiting: QueuedLaunch, excused: Time, cx: &mut Ctx<'_, Msg>) -> Result<(), HostFault> {
+        let launch = waiting.launch.clone();
+        let fits = Occupancy::with_demand(&launch, &self.sm, &self.shared, &self.l1);
+        let (occupancy, mut demand) = fits.map_err(HostFault)?;
         let carveout = Carveout::of(&launch, occupancy.ctas, &self.shared, &self.l1);
-        let l1_ways = carveout.map(|carveout| carveout.l1_ways(&self.l1));
-        // What a look outside simulated time took is given back here.
-        let excused = self.host.give_back(self.pace.launch_ticks);
-        let launch_ticks = self.pace.launch_ticks - excused;
-        let facts = kernel_facts(&launch, self.records.len() as u32, self.sm.warp_size);
-        self.persistency.kernel_start(&facts, &self.ports, cx);
-        for sm in self.ports.to_sms() {
-            sm.send(SmMsg::Start { launch: launch.clone(), l1_ways }, launch_ticks, cx);
+        if let Some(carveout) = carveout {
+            demand = demand.with_split(carveout.shared_kb, carveout.l1_ways(&self.l1));
         }
-        self.records.push(LaunchRecord {
-            kernel: launch.kernel.name.clone(),
-            grid: launch.grid,
-            block: launch.block,
-            start: cx.now() - excused,
-            end: 0,
-            occupancy: occupancy.clone(),
-            carveout,
-            cta_ends: Vec::new(),
-        });
-        self.persistency.note(FactKind::KernelStarted, self.launch(), cx.now());
-        let first = cx.now() + launch_ticks;
-        self.ctas_known += sequence.ctas();
-        let ctas = CtaDispatch::new(sequence, self.pace, self.sm.count, occupancy.ctas, first);
-        self.step = Step::Launch(ctas, KernelBarrier::of(&launch.kernel));
-        self.dispatch(cx);
+        let launch_ticks = self.ctas.pace().launch_ticks - excused;
+        let facts = kernel_facts(&launch, waiting.number, self.sm.warp_size);
+        self.persistency.kernel_start(&facts, &self.ports, cx);
+        // Where another launch runs, SMs split their memory when they get CTAs.
+        let alone = self.flight.running().is_empty();
+        let l1_ways = demand.l1_ways().filter(|_| alone);
+        if alone {
+            self.ctas.begin_alone(&demand);
+        }
+        let record = &mut self.records[waiting.number as usize];
+        record.start = cx.now() - excused;
+        record.occupancy = occupancy;
+        record.carveout = carveout;
+        self.persistency.note(FactKind::KernelStarted, waiting.number, cx.now());
+        self.ctas_known += waiting.sequence.ctas();
+        let number = waiting.number;
+        let place = self.flight.begin(waiting, demand, cx.now() + launch_ticks);
+        let at = LaunchPlace { place, number };
+        for sm in self.ports.to_sms() {
+            sm.send(SmMsg::Start { launch: launch.clone(), at, l1_ways }, launch_ticks, cx);
+        }
+        Ok(())
     }
 
     /// Sends CTAs to SMs with room until there is no room or no CTA.
     fn dispatch(&mut self, cx: &mut Ctx<'_, Msg>) {
-        let Step::Launch(ctas, _) = &mut self.step else { return };
-        while let Some(departure) = ctas.depart(cx.now()) {
-            self.ports.to_sm(departure.sm).send(SmMsg::Cta(departure.cta), departure.at - cx.now(), cx);
+        for running in self.flight.running_mut() {
+            while let Some(departure) = self.ctas.depart(&mut running.grid, cx.now()) {
+                let l1_ways = running.grid.l1_ways().filter(|_| departure.splits);
+                let message = SmMsg::Cta { cta: departure.cta, place: running.place, l1_ways };
+                self.ports.to_sm(departure.sm).send(message, departure.at - cx.now(), cx);
+            }
         }
     }
 
     /// A CTA of an SM has ended; the kernel ends with its last.
-    fn cta_done(&mut self, sm: u16, cx: &mut Ctx<'_, Msg>) {
-        let Step::Launch(ctas, _) = &mut self.step else { panic!("SM {sm} ended a CTA of no launch") };
-        ctas.end_cta(sm);
+    fn cta_done(&mut self, sm: u16, place: u8, cx: &mut Ctx<'_, Msg>) {
+        let running = self.flight.at(place);
+        self.ctas.end_cta(&mut running.grid, sm);
         self.ctas_ended += 1;
-        if let Some(record) = self.records.last_mut().filter(|_| ctas.is_part()) {
-            record.cta_ends.push(cx.now());
+        if running.grid.is_part() {
+            self.records[running.number as usize].cta_ends.push(cx.now());
         }
-        if !ctas.is_over() {
+        if !running.grid.is_over() {
             self.dispatch(cx);
-            self.check_barrier(cx);
+            self.check_barrier(place, cx);
             return;
         }
         match self.persistency.kernel_end(&self.ports, cx) {
-            Boundary::WriteBackL2 => self.write_back_l2(cx),
-            _ => self.end_launch(cx),
+            Boundary::WriteBackL2 => self.write_back_l2(place, cx),
+            _ => self.end_launch(place, cx),
         }
     }
 
     /// Asks every slice to write back its dirty lines of persistent memory.
-    fn write_back_l2(&mut self, cx: &mut Ctx<'_, Msg>) {
+    fn write_back_l2(&mut self, place: u8, cx: &mut Ctx<'_, Msg>) {
+        assert!(!self.flight.overlaps(), "a scheme with a boundary of kernels has launches one after another");
         let (map, from) = (self.ports.map(), self.ports.requester());
-        self.step = Step::WritingBack(BoundaryWriteBack { left: map.slices(), since: cx.now() });
+        self.step = Step::WritingBack(BoundaryWriteBack { left: map.slices(), since: cx.now(), place });
         for slice in 0..map.slices() {
             let (line, kind, payload) = (map.some_line_of(slice), RequestKind::WriteBackAll, Payload::None);
             self.network.push(Request { line, tag: 0, from, kind, sectors: 0, payload }, cx);
         }
     }
 
-    fn end_launch(&mut self, cx: &mut Ctx<'_, Msg>) {
-        if let Some(record) = self.records.last_mut() {
-            record.end = cx.now();
-        }
-        self.persistency.note(FactKind::KernelEnded, self.launch(), cx.now());
+    fn end_launch(&mut self, place: u8, cx: &mut Ctx<'_, Msg>) {
+        let number = self.flight.at(place).number;
+        self.flight.end(place);
+        self.records[number as usize].end = cx.now();
+        self.persistency.note(FactKind::KernelEnded, number, cx.now());
         if self.host.halts_after_launches {
             cx.halt();
         }
-        self.step = Step::Idle;
+        // What comes next has not waited for a look since before this instant.
+        if let Step::Looking(look) = &mut self.step {
+            look.begin_anew(cx.now());
+        }
+        // CTAs of launches that run may have room now that the last of this one has left.
+        self.dispatch(cx);
         self.advance(cx);
     }
 
     /// An SM has a word on a persist barrier of the kernel.
     fn barrier(&mut self, report: GridReport, cx: &mut Ctx<'_, Msg>) {
-        let Step::Launch(_, barrier) = &mut self.step else { panic!("{report:?} of no launch") };
+        // A kernel with such a barrier runs alone.
+        let [running] = self.flight.running_mut() else { panic!("{report:?} of no launch, or one of several") };
+        let place = running.place;
         match report {
             GridReport::Reached { marks, since, .. } => {
-                barrier.reach(marks, since);
-                self.check_barrier(cx);
+                running.barrier.reach(marks, since);
+                self.check_barrier(place, cx);
             }
             GridReport::Drained => {
-                let release = barrier.drained();
+                let release = running.barrier.drained();
                 self.release(release, cx);
             }
         }
     }
 
     /// Goes on with the barrier when every CTA that has not ended is there: CTAs arrive, and CTAs end.
-    fn check_barrier(&mut self, cx: &mut Ctx<'_, Msg>) {
-        let Step::Launch(ctas, barrier) = &mut self.step else { return };
-        let release = barrier.complete(ctas.last_resident(), self.sm.count);
+    fn check_barrier(&mut self, place: u8, cx: &mut Ctx<'_, Msg>) {
+        let running = self.flight.at(place);
+        let release = running.barrier.complete(running.grid.last_resident(), self.sm.count);
         self.release(release, cx);
     }
 
@@ -458,7 +554,7 @@ impl CommandProcessor {
             None => return,
             Some(Release::Drain) => GridOrder::Drain,
             Some(Release::Open { since }) => {
-                let launch = self.launch();
+                let launch = self.flight.running().first().map_or(0, |running| running.number);
                 if let (Some(timeline), Some(since)) = (&mut self.timeline, since) {
                     let label = Label::Barrier { at: FenceKind::BarrierKernel.name(), launch, cta: None };
                     timeline.whole(0, since, cx.now(), label);
@@ -482,7 +578,12 @@ impl CommandProcessor {
         if !look.answer(lines) {
             return;
         }
-        self.host.excuse(look.ticks(cx.now()));
+        let ticks = look.ticks(cx.now());
+        if self.flight.running().is_empty() {
+            self.host.excuse(ticks)
+        } else {
+            self.host.hide(ticks)
+        }
         match look.value() {
             Err(fault) => self.fail(HostFault(fault), cx),
             Ok(value) => {
@@ -509,7 +610,9 @@ impl CommandProcessor {
     fn reply(&mut self, reply: Reply, cx: &mut Ctx<'_, Msg>) {
         if let Step::WritingBack(wait) = &mut self.step {
             if self.persistency.written_back(wait, cx.now()) {
-                self.end_launch(cx);
+                let place = wait.place;
+                self.step = Step::Idle;
+                self.end_launch(place, cx);
             }
             return;
         }
@@ -530,7 +633,7 @@ impl Receiver for CommandProcessor {
 
     fn receive(&mut self, message: CommandProcessorMsg, cx: &mut Ctx<'_, Msg>) {
         match message {
-            CommandProcessorMsg::CtaDone { sm } => self.cta_done(sm, cx),
+            CommandProcessorMsg::CtaDone { sm, place } => self.cta_done(sm, place, cx),
             CommandProcessorMsg::Grid(report) => self.barrier(report, cx),
             CommandProcessorMsg::Lines(lines) => self.looked(&lines, cx),
             CommandProcessorMsg::Reply(reply) => {
@@ -555,6 +658,9 @@ impl Component<Msg> for CommandProcessor {
 
     fn wake(&mut self, cx: &mut Ctx<'_, Msg>) {
         self.host.go_on(cx.now());
+        if matches!(self.step, Step::Paused) {
+            self.step = Step::Idle;
+        }
         while let Some(reply) = self.network.ejected(cx) {
             self.reply(reply, cx);
         }
@@ -563,20 +669,24 @@ impl Component<Msg> for CommandProcessor {
     }
 
     fn waits(&self, out: &mut Vec<Wait>) {
-        let what = match &self.step {
-            Step::Idle | Step::Over => return,
-            Step::Launch(ctas, barrier) => {
-                let kernel = self.records.last().map_or("", |record| &record.kernel);
-                let (all, (sent, done)) = (ctas.ctas(), ctas.sent_and_done());
-                match barrier.reached() {
-                    0 => format!("CTAs of kernel `{kernel}`: {done} of {all} have ended"),
-                    reached => format!(
-                        "CTAs of kernel `{kernel}` at pm.barrier.kr: {reached} of {} are there, and {} have no room on any SM",
-                        all - done,
-                        all - sent
-                    ),
-                }
+        for running in self.flight.running() {
+            let kernel = &self.records[running.number as usize].kernel;
+            let (all, (sent, done)) = (running.grid.ctas(), running.grid.sent_and_done());
+            let what = match running.barrier.reached() {
+                0 => format!("CTAs of kernel `{kernel}`: {done} of {all} have ended"),
+                reached => format!(
+                    "CTAs of kernel `{kernel}` at pm.barrier.kr: {reached} of {} are there, and {} have no room on any SM",
+                    all - done,
+                    all - sent
+                ),
+            };
+            // A scheme's write-back follows the last CTA.
+            if done < all {
+                out.push(Wait { who: "host program".to_owned(), what, on: None, since: 0 });
             }
+        }
+        let what = match &self.step {
+            Step::Idle | Step::Over | Step::Paused => return,
             Step::WritingBack(wait) => format!("{} L2 slices to write back a kernel's results", wait.left),
             Step::Looking(look) => format!("{} L2 slices to answer a look at memory", look.left()),
             Step::Transfer => format!("a host transfer: {} pieces are left", self.dma.left()),
@@ -587,11 +697,14 @@ impl Component<Msg> for CommandProcessor {
     fn digest(&self) -> u64 {
         let mut digest = StateDigest::default();
         let (step, at) = match &self.step {
-            Step::Idle => (0, 0),
-            Step::Launch(ctas, _) => {
-                let (sent, done) = ctas.sent_and_done();
-                (1, sent << 32 ^ done)
+            Step::Idle if !self.flight.running().is_empty() => {
+                let words = self.flight.running().iter().map(|running| {
+                    let (sent, done) = running.grid.sent_and_done();
+                    sent << 32 ^ done ^ u64::from(running.place) << 24
+                });
+                (1, words.fold(0u64, |all, word| all.rotate_left(7) ^ word))
             }
+            Step::Idle | Step::Paused => (0, 0),
             Step::WritingBack(wait) => (2, u64::from(wait.left)),
             Step::Transfer => (3, self.dma.left() as u64),
             Step::Over => (4, self.host.ended().unwrap_or_default()),
@@ -609,9 +722,12 @@ impl Component<Msg> for CommandProcessor {
     /// A CTA that waits for room goes to the SM that makes room. Once none waits, the SMs hear nothing until
     /// the next launch, and that takes long, unless a barrier of the kernel opens.
     fn answers_sender_only(&self) -> bool {
-        let Step::Launch(ctas, barrier) = &self.step else { return false };
-        let launch_ticks = self.pace.launch_ticks.saturating_sub(self.host.excused());
-        ctas.waits_for_room() || !barrier.is_possible() && launch_ticks >= 2 * self.pace.command_ticks
+        let (Step::Idle, [first, others @ ..]) = (&self.step, self.flight.running()) else { return false };
+        let pace = self.ctas.pace();
+        let launch_ticks = pace.launch_ticks.saturating_sub(self.host.excused());
+        // Where other launches wait or run, one may end while CTAs wait for room, and the next begin.
+        let alone = others.is_empty() && self.flight.waiting() == 0 && !self.flight.overlaps();
+        alone && first.grid.waits_for_room() || !first.barrier.is_possible() && launch_ticks >= 2 * pace.command_ticks
     }
 
     fn progress(&self) -> Progress {

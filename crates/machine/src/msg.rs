@@ -31,6 +31,17 @@ pub use super::packet::{
     MemoryWrite, Passed, Payload, PeerMessage, Persist, Reply, Request, RequestKind,
 };
 
+/// Which launch one is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LaunchPlace {
+    /// Its place among those in flight; 0 where launches run one after another.
+    pub place: u8,
+    /// Its number in the program, from 0.
+    pub number: u32,
+}
+
+value!(record LaunchPlace { place, number });
+
 /// What an SM receives.
 #[derive(Debug)]
 pub enum SmMsg {
@@ -47,11 +58,20 @@ pub enum SmMsg {
     Start {
         /// It.
         launch: Arc<Launch>,
-        /// Ways of the L1, where the launch decides how many there are.
+        /// Which it is.
+        at: LaunchPlace,
+        /// Ways of the L1, where the launch decides how many there are and is alone.
         l1_ways: Option<u32>,
     },
-    /// From the command processor: run this CTA of the current launch.
-    Cta(u64),
+    /// From the command processor: run this CTA of a launch.
+    Cta {
+        /// Its number in the launch.
+        cta: u64,
+        /// The place of the launch.
+        place: u8,
+        /// Other ways of the L1 for it, on an SM without CTAs.
+        l1_ways: Option<u32>,
+    },
     /// From the command processor: a step of a persist barrier of the kernel.
     Grid(GridOrder),
     /// To its handler.
@@ -59,7 +79,8 @@ pub enum SmMsg {
 }
 
 value!(choice SmMsg {
-    Reply(reply), Credit(credit), Invalidate { line }, Start { launch, l1_ways }, Cta(cta), Grid(order), Peer(message),
+    Reply(reply), Credit(credit), Invalidate { line }, Start { launch, at, l1_ways },
+    Cta { cta, place, l1_ways }, Grid(order), Peer(message),
 });
 
 impl SmMsg {
@@ -68,8 +89,8 @@ impl SmMsg {
             SmMsg::Reply(reply) => reply.digest(),
             SmMsg::Credit(credit) => credit.digest(),
             SmMsg::Invalidate { line } => 13 << 60 ^ line,
-            SmMsg::Start { .. } => 7 << 60,
-            SmMsg::Cta(cta) => 8 << 60 ^ cta,
+            SmMsg::Start { at, .. } => 7 << 60 ^ u64::from(at.place) << 48,
+            SmMsg::Cta { cta, place, .. } => 8 << 60 ^ u64::from(*place) << 48 ^ cta,
             SmMsg::Grid(order) => order.digest(),
             SmMsg::Peer(message) => message.digest(),
         }
@@ -89,12 +110,14 @@ pub enum CommandProcessorMsg {
     CtaDone {
         /// Which SM.
         sm: u16,
+        /// The place of its launch.
+        place: u8,
     },
     /// From an SM: a step of a persist barrier of the kernel.
     Grid(GridReport),
 }
 
-value!(choice CommandProcessorMsg { Reply(reply), Credit(credit), Lines(lines), CtaDone { sm }, Grid(report) });
+value!(choice CommandProcessorMsg { Reply(reply), Credit(credit), Lines(lines), CtaDone { sm, place }, Grid(report) });
 
 impl CommandProcessorMsg {
     fn digest(&self) -> u64 {
@@ -102,7 +125,7 @@ impl CommandProcessorMsg {
             CommandProcessorMsg::Reply(reply) => reply.digest(),
             CommandProcessorMsg::Credit(credit) => credit.digest(),
             CommandProcessorMsg::Lines(lines) => lines.digest(),
-            CommandProcessorMsg::CtaDone { sm } => 9 << 60 | u64::from(*sm),
+            CommandProcessorMsg::CtaDone { sm, place } => 9 << 60 | u64::from(*place) << 48 | u64::from(*sm),
             CommandProcessorMsg::Grid(report) => report.digest(),
         }
     }

@@ -31,6 +31,31 @@ pub struct Occupancy {
 
 value!(record Occupancy { ctas, limit });
 
+/// Resources of an SM, in the order of the table.
+const RESOURCES: usize = 5;
+
+/// What a CTA of a launch takes of an SM, and what there is of it for the launch.
+#[derive(Debug, Clone, Default)]
+pub struct Demand {
+    taken: [u32; RESOURCES],
+    available: [u32; RESOURCES],
+    /// Of memory that L1 and shared memory have together: KiB of shared memory in the launch's own split, and
+    /// ways that are left to the L1.
+    split: Option<(u32, u32)>,
+}
+
+value!(record Demand { taken, available, split });
+
+/// What CTAs have taken of an SM.
+#[derive(Debug, Clone, Default)]
+pub struct SmLoad {
+    taken: [u32; RESOURCES],
+    /// KiB of shared memory as the SM splits its memory now, and ways of the L1.
+    split: Option<(u32, u32)>,
+}
+
+value!(record SmLoad { taken, split });
+
 /// A resource of an SM: what a CTA takes of it, and what there is.
 struct Resource {
     name: &'static str,
@@ -50,6 +75,19 @@ impl Occupancy {
     /// # Errors
     /// A sentence that says what a single CTA needs and the SM lacks.
     pub fn of(launch: &Launch, sm: &SmSpec, shared: &SharedSpec, l1: &L1Spec) -> Result<Self, String> {
+        Occupancy::with_demand(launch, sm, shared, l1).map(|(occupancy, _)| occupancy)
+    }
+
+    /// The same, with what each CTA takes.
+    ///
+    /// # Errors
+    /// As for [`Occupancy::of`].
+    pub fn with_demand(
+        launch: &Launch,
+        sm: &SmSpec,
+        shared: &SharedSpec,
+        l1: &L1Spec,
+    ) -> Result<(Self, Demand), String> {
         let warps = launch.warps_per_cta(sm.warp_size);
         let per_warp = (launch.registers_per_thread * sm.warp_size).next_multiple_of(sm.register_unit);
         // What is left of a part when it holds no further warp is lost.
@@ -71,7 +109,12 @@ impl Occupancy {
             unreachable!("there are five");
         };
         if scarcest.ctas() > 0 {
-            return Ok(Occupancy { ctas: scarcest.ctas(), limit: scarcest.name.to_owned() });
+            let demand = Demand {
+                taken: resources.each_ref().map(|resource| resource.taken),
+                available: resources.each_ref().map(|resource| resource.available),
+                split: None,
+            };
+            return Ok((Occupancy { ctas: scarcest.ctas(), limit: scarcest.name.to_owned() }, demand));
         }
         let Resource { name, taken, available } = scarcest;
         let note = match *name {
@@ -87,5 +130,61 @@ impl Occupancy {
             _ => available.to_string(),
         };
         Err(format!("a CTA of kernel `{}` needs {taken} {name}{note} and an SM has {has}", launch.kernel.name))
+    }
+}
+
+impl Demand {
+    /// What a CTA takes of each resource, and what there is.
+    #[cfg(test)]
+    pub(super) fn of_shares(taken: [u32; RESOURCES], available: [u32; RESOURCES]) -> Self {
+        Demand { taken, available, split: None }
+    }
+
+    /// The same of a launch that has an SM split its memory: KiB of shared memory, and ways of the L1.
+    #[must_use]
+    pub fn with_split(self, shared_kb: u32, l1_ways: u32) -> Self {
+        Demand { split: Some((shared_kb, l1_ways)), ..self }
+    }
+
+    /// Ways of the L1 in its own split, where it has one.
+    pub fn l1_ways(&self) -> Option<u32> {
+        self.split.map(|(_, ways)| ways)
+    }
+}
+
+impl SmLoad {
+    fn is_empty(&self) -> bool {
+        self.taken[0] == 0
+    }
+
+    /// Another CTA has room.
+    pub fn fits(&self, demand: &Demand) -> bool {
+        // Shared memory is the last: of it there is what the split leaves, which an empty SM may change.
+        let split = if self.is_empty() { demand.split } else { self.split };
+        let mut available = demand.available;
+        if let Some((shared_kb, _)) = split {
+            available[RESOURCES - 1] = shared_kb * 1024;
+        }
+        (0..RESOURCES).all(|of| demand.taken[of] == 0 || self.taken[of] + demand.taken[of] <= available[of])
+    }
+
+    /// An SM without CTAs splits its memory as a launch has it.
+    pub fn split(&mut self, demand: &Demand) {
+        self.split = demand.split;
+    }
+
+    /// A CTA takes its share. True where the SM splits its memory anew for it.
+    pub fn take(&mut self, demand: &Demand) -> bool {
+        let splits = self.is_empty() && self.split != demand.split;
+        if splits {
+            self.split = demand.split;
+        }
+        (0..RESOURCES).for_each(|of| self.taken[of] += demand.taken[of]);
+        splits
+    }
+
+    /// A CTA gives its share back.
+    pub fn give(&mut self, demand: &Demand) {
+        (0..RESOURCES).for_each(|of| self.taken[of] -= demand.taken[of]);
     }
 }

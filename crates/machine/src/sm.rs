@@ -28,6 +28,7 @@ mod core;
 mod cta;
 mod front_end;
 mod handler_host;
+mod launches;
 mod lsu;
 mod memory;
 mod memory_side;
@@ -55,13 +56,14 @@ use durawarp_engine::{Component, Ctx, Progress, StateDigest, Time};
 use durawarp_kernel::fault::ProgramFault;
 use durawarp_kernel::ir::Class;
 use durawarp_kernel::launch::Launch;
+use durawarp_kernel::traced::TraceFault;
 use durawarp_kernel::warp::Warp;
 use durawarp_persist::handler::{SmEvent, SmHandler};
 use durawarp_persist::journal::Notebook;
 use durawarp_persist::regions::RegionReport;
 
 use super::kernel_facts::kernel_facts;
-use super::msg::{Msg, PeerMessage, Receiver, SmMsg, deliver};
+use super::msg::{LaunchPlace, Msg, PeerMessage, Receiver, SmMsg, deliver};
 use super::on_dram::OnDram;
 use super::queue_level::QueueLevel;
 use super::scheduler::{Candidates, Unit, next_unit};
@@ -76,6 +78,7 @@ use self::core::IssueCore;
 use bulk::CopyEngine;
 use front_end::FrontEndWaits;
 use handler_host::SmHost;
+use launches::LaunchTable;
 use lsu::Lsu;
 use memory_side::{MemorySide, memory_side};
 use record::Record;
@@ -86,7 +89,7 @@ use wait::{Account, Wait};
 pub struct Sm {
     p: SmParameters,
     w: SmWiring,
-    launch: Option<Arc<Launch>>,
+    launches: LaunchTable,
     core: IssueCore,
     lsu: Lsu,
     memory: MemorySide,
@@ -98,14 +101,14 @@ pub struct Sm {
     failed: bool,
 }
 
-state!(Sm { saved: launch, failed; parts: core, lsu, memory, host, front_end, engine, record; kept: p, w });
+state!(Sm { saved: launches, failed; parts: core, lsu, memory, host, front_end, engine, record; kept: p, w });
 
 impl Sm {
     /// An idle SM that hosts a scheme's handler, and keeps a journal if asked to.
     pub fn new(p: SmParameters, w: SmWiring, handler: Box<dyn SmHandler>, journal: bool) -> Self {
         let wants = handler.interests();
         Sm {
-            launch: None,
+            launches: LaunchTable::default(),
             core: IssueCore::new(&p),
             lsu: Lsu::new(p.sm.lsu_entries),
             memory: memory_side(&p, &w, wants.persist_order),
@@ -132,7 +135,7 @@ impl Sm {
     /// Where its warps stand; none where there are none.
     pub fn residents(&self) -> Option<Residents<'_>> {
         let parts = (&self.core, &self.lsu, &self.memory);
-        standing::residents(self.launch.as_ref()?, parts, self.p.l1.global_loads)
+        standing::residents(&self.launches, parts, self.p.l1.global_loads)
     }
 
     /// The journal it kept.
@@ -265,10 +268,16 @@ impl Sm {
         self.record.by_kernel.totals(&self.counters())
     }
 
-    /// A launch begins: its CTAs follow. The L1 forgets the previous one's lines.
-    fn start(&mut self, launch: Arc<Launch>, l1_ways: Option<u32>) {
-        assert!(self.core.is_free(), "a launch begins while CTAs of another are resident");
-        self.memory.l1.begin_launch(l1_ways);
+    /// A launch begins: its CTAs follow. The L1 forgets all lines: those of launches before it, and those of
+    /// launches that go on, which may be older than what this one is to see.
+    fn start(&mut self, launch: Arc<Launch>, LaunchPlace { place, number }: LaunchPlace, l1_ways: Option<u32>) {
+        let free = self.core.is_free();
+        if free {
+            self.memory.l1.begin_launch(l1_ways);
+        } else {
+            assert!(l1_ways.is_none(), "the L1 gets other ways while CTAs are resident");
+            self.memory.l1.invalidate_all();
+        }
         if self.host.wants.accesses {
             let facts = kernel_facts(&launch, self.record.launches, self.p.sm.warp_size);
             self.host.tell(&SmEvent::KernelStarts(&facts));
@@ -282,9 +291,42 @@ impl Sm {
         self.core.defers = !self.front_end.present && self.p.sm.issue_width == 1;
         let warps = u64::from(self.p.sm.count) * u64::from(self.p.sm.warps);
         self.core.prefetches = Warp::prefetch_pays(&launch.kernel, warps, self.p.sm.warp_size);
-        self.record.by_kernel.begin(&launch.kernel.name, self.counters());
-        self.launch = Some(launch);
-        self.record.launches += 1;
+        self.record.by_kernel.begin(place, &launch.kernel.name);
+        if free {
+            self.record.by_kernel.count_for(place, self.counters());
+        }
+        self.launches.begin(place, launch);
+        self.record.begin_launch(place, number);
+    }
+
+    /// A CTA of the launch in a place comes; a free SM may give the L1 other ways for it.
+    fn start_cta(&mut self, cta: u64, place: u8, l1_ways: Option<u32>, cycle: u32) -> Result<(), TraceFault> {
+        if l1_ways.is_some() || !self.record.by_kernel.counts_for(place) {
+            let free = self.core.is_free();
+            assert!(free || l1_ways.is_none(), "the L1 gets other ways while CTAs are resident");
+            if l1_ways.is_some() {
+                self.memory.l1.begin_launch(l1_ways);
+            }
+            if free {
+                self.record.by_kernel.count_for(place, self.counters());
+            }
+        }
+        let slot = self.core.start_cta(cta, cycle, (place, self.launches.at(place)), &mut self.host)?;
+        self.record.cta_begins(slot, &self.core.ctas[slot]);
+        Ok(())
+    }
+
+    /// The CTA that has just ended may have been the last of the launch that the SM counts for: it counts for
+    /// the earliest of the others from now on.
+    fn count_for_resident(&mut self) {
+        let by_kernel = &self.record.by_kernel;
+        let resident = || self.core.ctas.iter().filter(|cta| !cta.is_free()).map(|cta| cta.launch);
+        if !by_kernel.has_several() || resident().any(|place| by_kernel.counts_for(place)) {
+            return;
+        }
+        if let Some(place) = resident().min_by_key(|&place| self.record.launch(place)) {
+            self.record.by_kernel.count_for(place, self.counters());
+        }
     }
 
     /// Sends what the handler has written.
@@ -309,15 +351,15 @@ impl Sm {
     }
 
     /// One core cycle.
-    fn tick(&mut self, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
+    fn tick(&mut self, cycle: u32, launches: &LaunchTable, cx: &mut Ctx<'_, Msg>) {
         self.core.accounts.tick(cycle);
         self.core.end_latencies(cycle);
         while let Some(load) = self.core.copies.take_landed(cycle) {
-            self.land(load, cycle, launch, cx);
+            self.land(load, cycle, launches, cx);
         }
-        self.step_lsu(cycle, launch, cx);
+        self.step_lsu(cycle, launches, cx);
         if self.engine.is_busy() {
-            self.step_engine(cycle, launch, cx);
+            self.step_engine(cycle, launches, cx);
         }
         for scheduler in 0..self.core.schedulers.len() {
             let ready = &self.core.schedulers[scheduler];
@@ -328,12 +370,12 @@ impl Sm {
             let candidates = ready.candidates(cycle, self.lsu.has_room());
             self.core.accounts.memory_full += u64::from(candidates.on_memory);
             self.core.accounts.unit_busy += u64::from(candidates.on_unit);
-            if let Some((warp, others)) = self.pick(scheduler, candidates, cycle, launch) {
+            if let Some((warp, others)) = self.pick(scheduler, candidates, cycle, launches) {
                 self.core.accounts.not_selected += u64::from(others);
-                if self.core.issue_deferred(scheduler, warp, cycle, launch, &mut self.record.counters) {
+                if self.core.issue_deferred(scheduler, warp, cycle, launches, &mut self.record.counters) {
                     continue;
                 }
-                self.issue(warp, cycle, launch, cx);
+                self.issue(warp, cycle, launches, cx);
                 if self.failed {
                     return;
                 }
@@ -344,12 +386,22 @@ impl Sm {
     /// Picks a warp among a scheduler's candidates, and how many others there are; those that the front-end
     /// buffer holds are set aside on the way.
     #[inline]
-    fn pick(&mut self, scheduler: usize, candidates: Candidates, cycle: u32, launch: &Launch) -> Option<(usize, u32)> {
+    fn pick(
+        &mut self,
+        scheduler: usize,
+        candidates: Candidates,
+        cycle: u32,
+        launches: &LaunchTable,
+    ) -> Option<(usize, u32)> {
         let Candidates { mut mask, mut count, .. } = candidates;
         while mask != 0 {
             let warp = usize::from(self.core.schedulers[scheduler].pick(mask));
             count -= 1;
-            if !self.front_end.present || !self.front_end.holds(warp, cycle, launch, &mut self.core, &mut self.host) {
+            if !self.front_end.present {
+                return Some((warp, count));
+            }
+            let launch = launches.of(&self.core.slots[warp]);
+            if !self.front_end.holds(warp, cycle, launch, &mut self.core, &mut self.host) {
                 return Some((warp, count));
             }
             mask &= !(1 << self.core.slots[warp].rank);
@@ -397,9 +449,9 @@ impl Sm {
     }
 
     /// Takes the replies that are out of the ejection port.
-    fn take_replies(&mut self, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
+    fn take_replies(&mut self, launches: &LaunchTable, cx: &mut Ctx<'_, Msg>) {
         while let Some(reply) = self.memory.port.network.ejected(cx) {
-            self.reply(reply, launch, cx);
+            self.reply(reply, launches, cx);
         }
     }
 }
@@ -420,12 +472,12 @@ impl Receiver for Sm {
         self.note_growth(cx.now());
         match message {
             SmMsg::Reply(reply) => {
-                // The launch is out of `self` during the call, which borrows both; it is put back at once.
-                let Some(launch) = self.launch.take() else { unreachable!("a reply without a launch") };
+                // Launches are out of `self` during the call, which borrows both; they are put back at once.
+                let launches = std::mem::take(&mut self.launches);
                 if let Some(reply) = self.memory.port.network.eject(reply, cx) {
-                    self.reply(reply, &launch, cx);
+                    self.reply(reply, &launches, cx);
                 }
-                self.launch = Some(launch);
+                self.launches = launches;
             }
             SmMsg::Credit(credit) => {
                 self.memory.port.network.credit(credit);
@@ -434,32 +486,27 @@ impl Receiver for Sm {
                 self.lsu.blocked &= !self.memory.port.network.has_room();
             }
             SmMsg::Invalidate { line } => self.memory.give_up(line),
-            SmMsg::Start { launch, l1_ways } => self.start(launch, l1_ways),
-            SmMsg::Cta(cta) => {
-                let Some(launch) = &self.launch else { unreachable!("a CTA without a launch") };
-                match self.core.start_cta(cta, cycle, launch, &mut self.host) {
-                    Ok(slot) => self.record.cta_begins(slot, &self.core.ctas[slot]),
-                    Err(fault) => {
-                        self.failed = true;
-                        cx.fail(Box::new(fault));
-                        return;
-                    }
+            SmMsg::Start { launch, at, l1_ways } => self.start(launch, at, l1_ways),
+            SmMsg::Cta { cta, place, l1_ways } => {
+                if let Err(fault) = self.start_cta(cta, place, l1_ways, cycle) {
+                    self.failed = true;
+                    cx.fail(Box::new(fault));
+                    return;
                 }
             }
             SmMsg::Peer(PeerMessage { from, message }) => {
                 self.host.handler.message(from, message, &mut self.host.outbox);
                 let durable = self.memory.take_durables(&mut self.host, &mut self.record);
-                if let Some(launch) = self.launch.take() {
-                    if durable {
-                        self.persisted(cycle, &launch, cx);
-                    }
-                    self.launch = Some(launch);
+                if durable && !self.launches.is_empty() {
+                    let launches = std::mem::take(&mut self.launches);
+                    self.persisted(cycle, &launches, cx);
+                    self.launches = launches;
                 }
-                if let Some(launch) = self.launch.as_ref().filter(|_| self.front_end.present) {
+                if self.front_end.present && !self.launches.is_empty() {
                     let (core, host) = (&mut self.core, &mut self.host);
                     // The handler may have made room: warps that waited for it may issue, and those that only
                     // it kept from retirement retire.
-                    let mut draining = self.front_end.changed(cycle, launch, core, host, &mut self.record);
+                    let mut draining = self.front_end.changed(cycle, &self.launches, core, host, &mut self.record);
                     while draining != 0 {
                         let warp = draining.trailing_zeros() as usize;
                         draining &= draining - 1;
@@ -468,9 +515,9 @@ impl Receiver for Sm {
                 }
             }
             SmMsg::Grid(order) => {
-                let Some(launch) = self.launch.take() else { unreachable!("a kernel's barrier without a launch") };
-                self.grid(order, cycle, &launch);
-                self.launch = Some(launch);
+                let launches = std::mem::take(&mut self.launches);
+                self.grid(order, cycle, &launches);
+                self.launches = launches;
             }
         }
         // Last, so that all messages that the handler made during the event leave together.
@@ -485,33 +532,35 @@ impl Component<Msg> for Sm {
     }
 
     fn wake(&mut self, cx: &mut Ctx<'_, Msg>) {
-        if self.failed {
+        if self.failed || self.launches.is_empty() {
             return;
         }
         let now = cx.now();
         self.record.now = now;
         self.host.outbox.at(now);
         let cycle = self.cycle_from(now);
-        let Some(launch) = self.launch.take() else { return };
+        let launches = std::mem::take(&mut self.launches);
         self.core.accounts.advance(cycle);
         self.note_growth(now);
-        self.take_replies(&launch, cx);
+        self.take_replies(&launches, cx);
         self.memory.port.network.pump(cx);
         self.memory.port.release_held(&mut self.host, now, cx);
         self.lsu.blocked &= !self.memory.port.network.has_room();
         if self.w.clock.cycles(u64::from(cycle)) == now {
-            self.tick(cycle, &launch, cx);
+            self.tick(cycle, &launches, cx);
             self.sleep(cycle, cx);
         } else {
             cx.wake_at(self.w.clock.cycles(u64::from(cycle)));
         }
-        self.launch = Some(launch);
+        self.launches = launches;
         self.send_messages(cx);
     }
 
     fn waits(&self, out: &mut Vec<durawarp_engine::Wait>) {
-        let Some(launch) = &self.launch else { return };
-        report::report_warps(&self.core, launch, &self.record, out);
+        if self.launches.is_empty() {
+            return;
+        }
+        report::report_warps(&self.core, &self.launches, &self.record, out);
         report::report_memory(&self.host, &self.memory, out);
     }
 
@@ -521,7 +570,9 @@ impl Component<Msg> for Sm {
 
     fn load(&mut self, from: &mut StateReader<'_>) -> Result<(), LoadFault> {
         Stateful::load(self, from)?;
-        self.launch.iter().for_each(|launch| self.lsu.find_instructions(launch));
+        if !self.launches.is_empty() {
+            self.lsu.find_instructions(&self.launches, &self.core.slots);
+        }
         Ok(())
     }
 
@@ -529,7 +580,7 @@ impl Component<Msg> for Sm {
         let mut digest = StateDigest::default();
         for slot in self.core.slots.iter().filter(|slot| slot.wait != Wait::NoWarp) {
             digest.word(slot.wait.account() as u64);
-            slot.warp.caught_up(self.launch.as_deref()).each_word(&mut |word| digest.word(word));
+            slot.warp.caught_up(Some(self.launches.of(slot))).each_word(&mut |word| digest.word(word));
         }
         self.core.ctas.iter().filter(|cta| cta.left > 0).for_each(|cta| digest.bytes(&cta.shared));
         self.memory.l1.digest(&mut digest);

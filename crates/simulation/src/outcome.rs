@@ -19,6 +19,7 @@ pub mod sample;
 mod sampled_process;
 mod sampling;
 mod slots;
+mod streams;
 pub mod validity;
 mod wear;
 
@@ -36,6 +37,7 @@ pub use self::repeats::{Repeating, Repeats};
 pub use self::sampled_process::{SampledPhase, SampledProcess, SimulatedRegion};
 pub use self::sampling::{SampledKernel, Sampling};
 pub use self::slots::{FunctionSlots, HartSlots, PlaceSlots, SlotPlaces};
+pub use self::streams::Streams;
 pub use self::wear::{Lifetimes, Wear};
 use durawarp_base::stats::Table;
 use durawarp_kernel::functional::races::Race;
@@ -90,6 +92,9 @@ pub struct Outcome {
     /// everything.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub region: Option<SimulatedRegion>,
+    /// How launches of several streams ran; `None` of a program with one stream.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub streams: Option<Streams>,
     /// The checkpoint from which it went on with other parameters; `None` of a run with one set of
     /// parameters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -239,6 +244,9 @@ impl std::fmt::Display for End {
 pub struct Launch {
     /// Kernel name.
     pub kernel: String,
+    /// Its stream, where the program has several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stream: Option<u64>,
     /// CTAs in x, y, z.
     pub grid: [u32; 3],
     /// Threads of a CTA in x, y, z.
@@ -253,13 +261,14 @@ pub struct Launch {
     /// Capacity that it took for shared memory, in KiB, where L1 and shared memory are one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shared_kb: Option<u32>,
-    /// When the host asked for it.
+    /// When the host asked for it and its stream was free.
     pub start: Duration,
     /// From then until its last store was performed and the command processor knew.
     pub length: Duration,
     /// Counters of all components by `kind.name` ("l2.reads"), where counters by launch were asked for: what
-    /// was counted from the end of the launch before to the end of this one, so that host transfers before a
-    /// launch are with it. What follows the last launch is with none.
+    /// was counted from the end of the launch before (where launches overlap, of the one that ended before
+    /// it) to the end of this one, so that host transfers before a launch are with it. What follows the last
+    /// launch is with none.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub counters: BTreeMap<String, u64>,
 }

@@ -38,6 +38,7 @@ mod repeats;
 mod sampling;
 mod simulated;
 mod slot_places;
+mod streams;
 mod tables;
 mod timeline;
 mod traced;

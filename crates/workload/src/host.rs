@@ -20,7 +20,7 @@ use super::expr::{Element, Expr};
 use super::plan::{ProgramPart, RunPlan};
 use crate::manifest::element::store;
 use crate::manifest::instrument::Undo;
-use crate::manifest::steps::LoopKind;
+use crate::manifest::steps::{LaunchOrder, LoopKind};
 use crate::plan::program::{Loop, Operation};
 use durawarp_base::diagnostic::Diagnostics;
 use durawarp_kernel::host::{GlobalRange, HostAction, HostProgram};
@@ -59,6 +59,9 @@ pub struct WorkloadHost {
     /// Iterations done and, for counted loops, to do.
     loops: Vec<(i64, i64)>,
     waiting: Option<PendingRead>,
+    /// Launches so far, and of each event the launch that recorded it last.
+    launched: u32,
+    recorded: Vec<Option<u32>>,
     begun: Option<Begun>,
     /// Whether, and where it was before the operation that gave the last action.
     notes: bool,
@@ -77,7 +80,9 @@ impl WorkloadHost {
         let mut view = View::new(plan);
         let frame = view.plan.part(part).variables.last().map_or(0, |slot| slot + 1);
         view.frame.resize(view.frame.len().max(frame), 0);
-        WorkloadHost { view, part, left: most, at: 0, loops, waiting: None, begun: None, notes: false, before }
+        let (launched, recorded) = (0, Vec::new());
+        let (waiting, begun, notes) = (None, None, false);
+        WorkloadHost { view, part, left: most, at: 0, loops, waiting, launched, recorded, begun, notes, before }
     }
 
     /// Which memory each buffer's name stands for, now and later.
@@ -141,6 +146,17 @@ impl WorkloadHost {
         self.view.flags += undo.flags_at_launch(ctas);
     }
 
+    /// The launches that the next one waits for, which records its event.
+    fn ordered(&mut self, order: &LaunchOrder) -> Vec<u32> {
+        let after = order.waits.iter().filter_map(|&event| *self.recorded.get(event)?).collect();
+        if let Some(event) = order.records {
+            self.recorded.resize(self.recorded.len().max(event + 1), None);
+            self.recorded[event] = Some(self.launched);
+        }
+        self.launched += 1;
+        after
+    }
+
     /// Does the operation at hand; an action, or nothing that the device takes part in.
     fn operation(&mut self) -> Result<Option<HostAction>, Interrupt> {
         let plan = self.view.plan.clone();
@@ -153,7 +169,8 @@ impl WorkloadHost {
             Operation::Launch(step) => {
                 // The launch is bound first: an interrupt in one of its expressions repeats the operation,
                 // and its transaction must begin once only.
-                let launch = Arc::new(self.view.launch(step)?);
+                let launch = self.view.launch(step)?;
+                let launch = Arc::new(Launch { after: self.ordered(&step.order), ..launch });
                 if let Some(undo) = &step.undo {
                     self.begin(undo, launch.ctas());
                 }
@@ -280,6 +297,10 @@ fn not_converged(form: &Loop, condition: &Expr, limit: i64) -> Interrupt {
 }
 
 impl HostProgram for WorkloadHost {
+    fn has_streams(&self) -> bool {
+        self.view.plan.part(self.part).has_streams()
+    }
+
     fn next(&mut self, read: Option<u64>) -> Result<HostAction, String> {
         if let Some(wanted) = self.waiting.take() {
             let raw = read.ok_or("the device did not return what the host program read")?;

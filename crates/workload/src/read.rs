@@ -13,6 +13,7 @@ pub(crate) mod instrument;
 mod kernel_names;
 mod reader;
 mod steps;
+mod streams;
 mod variables;
 
 use super::expr::{Expr, Scope, Type, Value};
@@ -46,7 +47,8 @@ pub(crate) fn manifest(root: TomlTable<'_>, programs: &Programs, faults: &mut Di
     let graph_names: Vec<String> = keys(root, "graph");
     clashes(root, faults);
     let names = Names::new(&params, &graph_names, &buffers);
-    let mut reader = Reader { programs, names, buffers, texture_objects: Vec::new(), facts: Vec::new(), faults };
+    let (texture_objects, facts, events) = (Vec::new(), Vec::new(), Vec::new());
+    let mut reader = Reader { programs, names, buffers, texture_objects, facts, events, faults };
     let graphs = reader.graphs(root);
     reader.buffer_contents(root, &graph_names);
     reader.kernel_facts(root);
@@ -57,6 +59,7 @@ pub(crate) fn manifest(root: TomlTable<'_>, programs: &Programs, faults: &mut Di
     let recovery = reader.recovery(root);
     // After everything that has arguments: a texture may be an object that an argument passes, not a name.
     reader.bound_by_name();
+    reader.check_events();
     let conditions = reader.conditions(root);
     let text = |key| root.text(key).map_or_else(String::new, |(text, _)| text.to_owned());
     let seed = root.get("seed").and_then(Item::number).map_or(1, |value| value.bits());

@@ -27,7 +27,7 @@
 //!
 //! Invariant: a result follows from the files alone, whose text is a part of the workload's fingerprint; a
 //! file that changes during a run fails it. Not modelled: values and all that depends on them (atomics add
-//! zeros, loops are as long as in the trace), texture and surface accesses, the time of copies, streams.
+//! zeros, loops are as long as in the trace), texture and surface accesses, the time of copies.
 
 pub(crate) mod choice;
 mod code;

@@ -91,9 +91,14 @@ ret;
 #[derive(Debug)]
 struct Actions {
     left: std::vec::IntoIter<HostAction>,
+    streams: bool,
 }
 
 impl HostProgram for Actions {
+    fn has_streams(&self) -> bool {
+        self.streams
+    }
+
     fn next(&mut self, _: Option<u64>) -> Result<HostAction, String> {
         Ok(self.left.next().unwrap_or(HostAction::Done))
     }
@@ -107,6 +112,8 @@ struct Plan {
     dynamic_shared: u32,
     registers: Option<u32>,
     params: (u64, u64, u64, u32),
+    stream: u64,
+    after: Vec<u32>,
 }
 
 /// Buffers, launches and a machine for them.
@@ -140,7 +147,15 @@ impl Bench {
     /// A launch of a kernel with this body; `params` are `out`, `a`, `b`, `n`.
     pub fn launch(&mut self, body: &str, grid: u32, block: u32, params: (u64, u64, u64, u32)) -> &mut Self {
         let text = kernel(body);
-        self.plans.push(Plan { text, grid, block, dynamic_shared: 0, registers: None, params });
+        let (stream, after) = (0, Vec::new());
+        self.plans.push(Plan { text, grid, block, dynamic_shared: 0, registers: None, params, stream, after });
+        self
+    }
+
+    /// The stream of the last launch, and launches of others that it waits for.
+    pub fn in_stream(&mut self, stream: u64, after: &[u32]) -> &mut Self {
+        let plan = self.plans.last_mut().unwrap();
+        (plan.stream, plan.after) = (stream, after.to_vec());
         self
     }
 
@@ -198,7 +213,8 @@ impl Bench {
                 registers: plan.registers,
                 addresses: addresses.clone(),
             };
-            Arc::new(Launch::bind(&module, kernel, &binding).unwrap_or_else(|e| panic!("{e:?}")))
+            let bound = Launch::bind(&module, kernel, &binding).unwrap_or_else(|e| panic!("{e:?}"));
+            Arc::new(Launch { stream: plan.stream, after: plan.after.clone(), ..bound })
         };
         self.plans.iter().map(bind).collect()
     }
@@ -239,7 +255,13 @@ impl Bench {
 
     /// A machine whose host does these things, with the bench's memory.
     pub fn assemble(&self, actions: Vec<HostAction>, local_bytes: u32, persistency: &Persistency) -> Assembly {
-        let host = Box::new(Actions { left: actions.into_iter() });
+        let stream = |action: &HostAction| match action {
+            HostAction::Launch(launch) => Some(launch.stream),
+            _ => None,
+        };
+        let of_launches: Vec<u64> = actions.iter().filter_map(stream).collect();
+        let streams = of_launches.iter().any(|stream| *stream != of_launches[0]);
+        let host = Box::new(Actions { left: actions.into_iter(), streams });
         let persistency = Persistency { devices: [dram_of(&self.spec), None], ..persistency.clone() };
         assemble_with(&self.spec, self.image(), local_bytes, host, &persistency)
     }
@@ -254,6 +276,13 @@ impl Bench {
         let end = durawarp::machine::run(&mut assembly.simulation, options);
         assembly.collect(&mut memory);
         Ran { spec: self.spec.clone(), end, assembly, memory }
+    }
+
+    /// Runs everything with launches of several streams at once, as `options` says, to its proper end.
+    pub fn run_overlapped(&self, options: &RunOptions<'_>) -> Ran {
+        let ran = self.run_under(&Persistency { overlaps: true, ..Persistency::default() }, options);
+        assert!(matches!(ran.end, RunEnd::Finished { .. }), "{:?}", ran.end);
+        ran
     }
 
     /// Runs everything on one thread to its proper end.

@@ -5,7 +5,8 @@
 //! *excused* here: the next launch starts that much sooner, and what no launch has given back is not part of
 //! the program's end.
 //!
-//! Not modelled: streams; the program has one step under way.
+//! A program of several streams is read ahead while launches run. Its next step that is no launch is *held*
+//! here until it may be done.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
@@ -36,6 +37,12 @@ pub(super) struct HostThread {
     ended: Option<Time>,
     /// Since when the program has had no next step.
     paused: Option<Time>,
+    /// The step that has been read and not been done.
+    held: Option<HostAction>,
+    /// There is one: a program that was loaded gives it again.
+    holds: bool,
+    /// Ticks of looks while launches ran: given back to launches that begin at once, or not at all.
+    hidden: Time,
     /// The simulation halts at the program's end.
     pub(super) halts: bool,
     /// It halts whenever a launch is over, too.
@@ -44,7 +51,8 @@ pub(super) struct HostThread {
 
 // How far the program is comes first, before all components: launches follow from it.
 state!(HostThread {
-    saved: read, excused, ended, paused; kept: program, received, launches, launched, halts, halts_after_launches
+    saved: read, excused, ended, paused, holds, hidden; kept: program, received, launches, launched, held, halts,
+    halts_after_launches
 });
 
 impl HostThread {
@@ -59,9 +67,38 @@ impl HostThread {
             excused: 0,
             ended: None,
             paused: None,
+            held: None,
+            holds: false,
+            hidden: 0,
             halts: false,
             halts_after_launches: false,
         }
+    }
+
+    /// The program has launches of several streams.
+    pub(super) fn has_streams(&self) -> bool {
+        self.program.has_streams()
+    }
+
+    /// A step that waits is there.
+    pub(super) fn holds(&self) -> bool {
+        self.holds
+    }
+
+    /// The step that waits.
+    pub(super) fn held(&self) -> Option<&HostAction> {
+        self.held.as_ref().filter(|_| self.holds)
+    }
+
+    /// A step has been read that is to wait.
+    pub(super) fn hold(&mut self, action: HostAction) {
+        self.held = Some(action);
+        self.holds = true;
+    }
+
+    /// The step that waits is done now.
+    pub(super) fn take_held(&mut self) -> Option<HostAction> {
+        std::mem::take(&mut self.holds).then(|| self.held.take()).flatten()
     }
 
     /// The next step. The program receives the value of its last read.
@@ -106,9 +143,14 @@ impl HostThread {
         for read in received {
             let action = self.step(read).map_err(|fault| LoadFault::new(fault.to_string()))?;
             if let HostAction::Launch(launch) = action {
-                // The next one may be on its way to SMs that still know the one before.
-                last.truncate(1);
+                // The next one may be on its way to SMs that still know the one before. Of several streams,
+                // any of them may wait or run.
+                if !self.has_streams() {
+                    last.truncate(1);
+                }
                 last.push_front((self.launched - 1, launch));
+            } else {
+                self.held = Some(action);
             }
         }
         Ok(LiveLaunches(last.into()))
@@ -124,16 +166,28 @@ impl HostThread {
         self.excused += ticks;
     }
 
+    /// A step outside simulated time took `ticks` while launches ran.
+    pub(super) fn hide(&mut self, ticks: Time) {
+        self.hidden += ticks;
+    }
+
+    /// What launches that began at once have not been given back is lost: the program went on meanwhile.
+    pub(super) fn drop_hidden(&mut self) {
+        self.hidden = 0;
+    }
+
     /// Ticks that are to be given back.
     pub(super) fn excused(&self) -> Time {
-        self.excused
+        self.excused + self.hidden
     }
 
     /// Gives back up to `most` of the excused ticks.
     pub(super) fn give_back(&mut self, most: Time) -> Time {
-        let given = self.excused.min(most);
+        let hidden = self.hidden.min(most);
+        let given = self.excused.min(most - hidden);
+        self.hidden -= hidden;
         self.excused -= given;
-        given
+        hidden + given
     }
 
     /// The next step is not known yet.
@@ -197,7 +251,10 @@ mod tests {
         thread.excuse(100);
         assert_eq!([70, 70, 70].map(|most| thread.give_back(most)), [70, 30, 0]);
         thread.excuse(5);
+        thread.hide(20);
+        assert_eq!((thread.excused(), thread.give_back(10)), (25, 10));
+        thread.drop_hidden();
         thread.end(1000);
-        assert_eq!(thread.ended(), Some(995));
+        assert_eq!(thread.ended(), Some(995), "what launches hid is no part of it");
     }
 }

@@ -6,7 +6,10 @@
 //! earlier; what no launch can give back is not part of the program's end (`host_program`). So CTAs leave
 //! when they would have left without the look, and a run takes as long as without it.
 //!
-//! Not modelled: overlap with a launch, since a host that waits for a number does nothing else.
+//! Only a trace's copies are looks while launches run. What such a look takes is given back to launches that
+//! begin when it is over, and is lost otherwise.
+//!
+//! Not modelled: other looks while launches run, since a host that waits for a number does nothing else.
 
 use std::sync::Arc;
 
@@ -66,6 +69,11 @@ impl HostLook {
         }
         self.left -= 1;
         self.left == 0
+    }
+
+    /// What it takes counts from `now` on.
+    pub(super) fn begin_anew(&mut self, now: Time) {
+        self.since = now;
     }
 
     /// Ticks that the look has taken by now.

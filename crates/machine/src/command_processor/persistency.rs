@@ -32,9 +32,11 @@ pub(super) struct BoundaryWriteBack {
     pub(super) left: u32,
     /// When the kernel's last CTA ended.
     pub(super) since: Time,
+    /// The place of its launch.
+    pub(super) place: u8,
 }
 
-value!(record BoundaryWriteBack { left, since });
+value!(record BoundaryWriteBack { left, since, place });
 
 impl HostPersistency {
     /// No kernel yet, no journal.

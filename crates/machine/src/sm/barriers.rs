@@ -17,6 +17,7 @@ use durawarp_persist::vocab::{FenceKind, PersistScope};
 use super::core::IssueCore;
 use super::cta::{BarrierState, CtaSlot};
 use super::handler_host::SmHost;
+use super::launches::LaunchTable;
 use super::record::Record;
 use super::slots::{FenceOrder, UnderWay};
 use super::wait::Wait;
@@ -61,7 +62,7 @@ impl IssueCore {
         &mut self,
         cta: u64,
         cycle: u32,
-        launch: &Launch,
+        (place, launch): (u8, &Launch),
         host: &mut SmHost,
     ) -> Result<usize, TraceFault> {
         let Some(index) = self.ctas.iter().position(CtaSlot::is_free) else {
@@ -72,7 +73,7 @@ impl IssueCore {
         let traced = launch.traced.as_ref().map(|traced| traced.warps(cta)).transpose()?;
         let mut traced = traced.into_iter().flatten();
         let watched = if host.wants.shared_memory { launch.shared_bytes } else { 0 };
-        self.ctas[index].begin(cta, warps, launch.shared_bytes, watched);
+        self.ctas[index].begin((place, cta), warps, launch.shared_bytes, watched);
         let mut free = 0;
         for warp in 0..warps {
             while self.slots[free].wait != Wait::NoWarp {
@@ -96,6 +97,7 @@ impl IssueCore {
         slot.ready_at.clear();
         slot.ready_at.resize(launch.kernel.scoreboard_entries(), 0);
         slot.cta = cta as u8;
+        slot.launch = self.ctas[cta].launch;
         slot.not_before = 0;
         slot.under_way = UnderWay::default();
         slot.order = FenceOrder::default();
@@ -308,9 +310,10 @@ impl IssueCore {
     }
 
     /// The barrier of the kernel opens.
-    pub(super) fn open_kernel(&mut self, cycle: u32, launch: &Launch, record: &mut Record) {
+    pub(super) fn open_kernel(&mut self, cycle: u32, launches: &LaunchTable, record: &mut Record) {
         for cta in 0..self.ctas.len() {
             if self.ctas[cta].arrival(PersistScope::Kernel).told {
+                let launch = launches.at(self.ctas[cta].launch);
                 self.open_arrival(cta, PersistScope::Kernel, cycle, launch, record);
             }
         }

@@ -23,7 +23,6 @@ use durawarp_checkpoint::state;
 use durawarp_engine::Ctx;
 use durawarp_kernel::fault::{FaultKind, ProgramFault};
 use durawarp_kernel::ir::{Bulk, BulkKind, BulkStep, Inst, MemKind};
-use durawarp_kernel::launch::Launch;
 use durawarp_kernel::memory::Medium;
 use durawarp_kernel::semantics::atomic::complete_bytes;
 use durawarp_persist::handler::{Access, AccessKind, SmEvent};
@@ -33,6 +32,7 @@ use super::bulk_stores::send_line;
 use super::copies::CopyGroups;
 use super::core::IssueCore;
 use super::front_end::FrontEndWaits;
+use super::launches::LaunchTable;
 use super::lsu::Lsu;
 use super::memory_side::MemorySide;
 use super::moment::Moment;
@@ -123,9 +123,10 @@ impl CopyEngine {
         m: &mut Moment<'_>,
     ) -> Result<bool, Fault> {
         let mut waits = false;
+        let launch = m.launch(slot);
         for lane in lanes {
-            let operands = slot.warp.bulk_operands(inst, m.launch, lane as u32);
-            operands.check(bulk, m.launch).map_err(|kind| Box::new(slot.fault(lane as u32, kind, m.launch)))?;
+            let operands = slot.warp.bulk_operands(inst, launch, lane as u32);
+            operands.check(bulk, launch).map_err(|kind| Box::new(slot.fault(lane as u32, kind, launch)))?;
             m.record.bulk.count(bulk.kind, operands.bytes);
             if operands.bytes == 0 {
                 continue;
@@ -302,7 +303,12 @@ impl CopyEngine {
     }
 
     /// The bytes of a load complete at its barrier, where there is one by `cycle`: a warp that may go on.
-    pub(super) fn land(&mut self, cycle: u32, core: &mut IssueCore, launch: &Launch) -> Result<Option<usize>, Fault> {
+    pub(super) fn land(
+        &mut self,
+        cycle: u32,
+        core: &mut IssueCore,
+        launches: &LaunchTable,
+    ) -> Result<Option<usize>, Fault> {
         let Some(&Reverse((_, number))) = self.landing.peek().filter(|Reverse((at, _))| *at <= cycle) else {
             return Ok(None);
         };
@@ -314,7 +320,7 @@ impl CopyEngine {
         let shared = &mut core.ctas[usize::from(slot.cta)].shared;
         if let Err(misuse) = complete_bytes(shared, operands.barrier, operands.bytes) {
             let kind = FaultKind::Asynchronous(misuse.to_string());
-            return Err(Box::new(ProgramFault::new(kind, launch, &slot.warp, *pc, u32::from(*lane))));
+            return Err(Box::new(ProgramFault::new(kind, launches.of(slot), &slot.warp, *pc, u32::from(*lane))));
         }
         Ok(Some(usize::from(*warp)))
     }

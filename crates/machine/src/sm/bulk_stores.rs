@@ -57,7 +57,7 @@ pub(super) fn send_line(
         entry.payloads.push(Payload::Line(line));
         persist::send_stores(StoreClass::Data, entry, slot, lsu, memory, front_end, m);
     } else {
-        let load = lsu.open_load(warp, pc, m.launch.kernel.code[pc as usize], 1 << lane);
+        let load = lsu.open_load(warp, pc, m.launch(slot).kernel.code[pc as usize], 1 << lane);
         let mut entry = lsu.entry(warp, Work::Send, load);
         let mut atomics: Box<Atomics> = lsu.spare_atomics.pop().unwrap_or_default();
         let size = bulk.elem.bytes() as usize;

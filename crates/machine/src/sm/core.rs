@@ -12,6 +12,7 @@ use durawarp_kernel::launch::Launch;
 
 use super::copies::Copies;
 use super::cta::CtaSlot;
+use super::launches::LaunchTable;
 use super::parameters::SmCounters;
 use super::slots::{Accounts, PENDING, WarpSlot, count};
 use super::wait::Wait;
@@ -102,18 +103,19 @@ impl IssueCore {
         scheduler: usize,
         warp: usize,
         cycle: u32,
-        launch: &Launch,
+        launches: &LaunchTable,
         counters: &mut SmCounters,
     ) -> bool {
-        let kernel = &*launch.kernel;
         let (slot, scheduler) = (&mut self.slots[warp], &mut self.schedulers[scheduler]);
+        let launch = launches.of(slot);
+        let kernel = &*launch.kernel;
         let pc = slot.warp.pc() as usize;
         if !self.defers || !kernel.code[pc].is_free() {
             return false;
         }
         // Unit, counts, pc and scoreboard, as `issue` and `execute` have them.
-        let class = slot.class as usize;
-        scheduler.free_at[slot.unit as usize] = cycle + self.interval[class];
+        let class = slot.next.class as usize;
+        scheduler.free_at[slot.next.unit as usize] = cycle + self.interval[class];
         self.class_counts[class] += 1;
         counters.thread_instructions += u64::from(count(slot.warp.active()));
         slot.warp.defer(launch);
@@ -137,7 +139,7 @@ impl IssueCore {
             } else {
                 // Nothing but time could hold it back: the registers it needs are not written by anybody
                 // else.
-                self.schedulers[usize::from(slot.scheduler)].set_ready(slot.rank, slot.unit);
+                self.schedulers[usize::from(slot.scheduler)].set_ready(slot.rank, slot.next.unit);
                 slot.enter(Wait::Issue, cycle, &mut self.accounts);
             }
         }
@@ -173,8 +175,8 @@ fn settle_slot(
     kernel: &Kernel,
 ) {
     let pc = slot.warp.pc() as usize;
-    slot.class = kernel.class[pc];
-    slot.unit = Unit::of(slot.class);
+    slot.next.class = kernel.class[pc];
+    slot.next.unit = Unit::of(slot.next.class);
     let at = slot.ready_from(&kernel.hazards[pc]);
     // One call for each outcome: what a wait is counted as is known where it is known which it is.
     if at == PENDING {
@@ -183,11 +185,11 @@ fn settle_slot(
         return;
     }
     // Values of other instructions mostly wait.
-    if prefetches && slot.unit == Unit::Memory {
+    if prefetches && slot.next.unit == Unit::Memory {
         slot.warp.prefetch(&kernel.hazards[pc], kernel);
     }
     if at <= from {
-        scheduler.set_ready(slot.rank, slot.unit);
+        scheduler.set_ready(slot.rank, slot.next.unit);
         slot.enter(Wait::Issue, from, accounts);
     } else {
         slot.until = at;

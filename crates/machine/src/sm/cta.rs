@@ -56,6 +56,8 @@ value!(record PersistArrival { waiting, marks, told, since });
 #[derive(Debug, Default)]
 pub(super) struct CtaSlot {
     pub(super) cta: u64,
+    /// The place of its launch.
+    pub(super) launch: u8,
     /// Warp slots with live lanes.
     pub(super) live: u64,
     /// Warps not yet retired.
@@ -80,7 +82,7 @@ pub(super) struct CtaSlot {
 }
 
 value!(record CtaSlot {
-    cta, live, left, flushing, ended, shared, writers, fenced, barriers, arrivals, releasing, boundary,
+    cta, launch, live, left, flushing, ended, shared, writers, fenced, barriers, arrivals, releasing, boundary,
 });
 
 impl CtaSlot {
@@ -91,8 +93,9 @@ impl CtaSlot {
 
     /// A CTA of so many warps is there from now on; the writers of `watched` bytes of its shared memory are
     /// recorded.
-    pub(super) fn begin(&mut self, cta: u64, warps: u32, shared_bytes: u32, watched: u32) {
+    pub(super) fn begin(&mut self, (launch, cta): (u8, u64), warps: u32, shared_bytes: u32, watched: u32) {
         self.cta = cta;
+        self.launch = launch;
         self.live = 0;
         self.left = warps;
         self.fenced = 0;

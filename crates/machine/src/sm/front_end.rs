@@ -21,6 +21,7 @@ use durawarp_persist::handler::{Admission, PathStore, SmEvent, SmOffer};
 
 use super::core::IssueCore;
 use super::handler_host::SmHost;
+use super::launches::LaunchTable;
 use super::lsu::Entry;
 use super::record::Record;
 use super::slots::WarpSlot;
@@ -161,7 +162,7 @@ impl FrontEndWaits {
     pub(super) fn changed(
         &mut self,
         cycle: u32,
-        launch: &Launch,
+        launches: &LaunchTable,
         core: &mut IssueCore,
         host: &mut SmHost,
         record: &mut Record,
@@ -170,6 +171,7 @@ impl FrontEndWaits {
         while waiting != 0 {
             let warp = waiting.trailing_zeros() as usize;
             waiting &= waiting - 1;
+            let launch = launches.of(&core.slots[warp]);
             // Whoever waits at the end of a region waits for its own atomics, not for messages.
             if !host.allows(&SmOffer::Issue { warp: warp as u8 })
                 || self.blocks(warp, launch, false, &core.slots[warp], host)

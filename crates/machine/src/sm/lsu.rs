@@ -16,10 +16,10 @@ use crate::msg::{Atomics, Payload, RequestKind};
 use durawarp_checkpoint::{LoadFault, StateReader, StateWriter, Storable, state, value};
 use durawarp_engine::Time;
 use durawarp_kernel::ir::{Inst, Mem, Op};
-use durawarp_kernel::launch::Launch;
 use durawarp_persist::handler::Marker;
 
 use super::copies::CopyUnderWay;
+use super::launches::LaunchTable;
 use super::record::Record;
 use super::slots::WarpSlot;
 
@@ -151,10 +151,19 @@ impl Storable for PendingLoad {
 impl PendingLoad {
     /// Gives the bytes of a line to its lanes that wait for them.
     #[inline]
-    pub(super) fn deliver(&mut self, slots: &mut [WarpSlot], part: u8, lanes: u64, bytes: &[u8], launch: &Launch) {
+    pub(super) fn deliver(
+        &mut self,
+        slots: &mut [WarpSlot],
+        part: u8,
+        lanes: u64,
+        bytes: &[u8],
+        launches: &LaunchTable,
+    ) {
         match &mut self.staging {
             None => {
-                slots[usize::from(self.warp)].warp.write_back(&self.inst, launch, lanes, &self.offset, bytes);
+                let slot = &mut slots[usize::from(self.warp)];
+                let launch = launches.of(slot);
+                slot.warp.write_back(&self.inst, launch, lanes, &self.offset, bytes);
             }
             Some(words) => {
                 let each = if self.copy.is_some() { copied_bytes(&self.inst) } else { 4 };
@@ -241,8 +250,9 @@ impl Lsu {
 
     /// Gives loads that were read from a checkpoint their instructions. What lies in free places is of other
     /// launches, too, and no matter.
-    pub(super) fn find_instructions(&mut self, launch: &Launch) {
+    pub(super) fn find_instructions(&mut self, launches: &LaunchTable, slots: &[WarpSlot]) {
         for load in &mut self.loads {
+            let launch = launches.of(&slots[usize::from(load.warp)]);
             load.inst = launch.kernel.code.get(load.pc as usize).copied().unwrap_or(Inst::NOP);
         }
     }
@@ -357,7 +367,7 @@ impl Lsu {
         load: u16,
         ready: u32,
         slots: &mut [WarpSlot],
-        launch: &Launch,
+        launches: &LaunchTable,
     ) -> Option<LoadDone> {
         let pending = self.load(load);
         pending.left -= 1;
@@ -368,12 +378,15 @@ impl Lsu {
         let copies = pending.copy.is_some();
         let (warp, pc) = (usize::from(pending.warp), pending.pc as usize);
         let done = LoadDone { warp, pc, ready: pending.ready, copies, bulk: pending.bulk };
+        // What an asynchronous copy brought lands in shared memory, later.
         if copies {
             return Some(done);
         }
         if let Some(words) = &pending.staging {
             let apart = std::array::from_fn(|lane| 16 * lane as u16);
-            slots[done.warp].warp.write_back(&pending.inst, launch, pending.lanes, &apart, &words[..]);
+            let slot = &mut slots[done.warp];
+            let launch = launches.of(slot);
+            slot.warp.write_back(&pending.inst, launch, pending.lanes, &apart, &words[..]);
         }
         self.close_load(load);
         Some(done)

@@ -115,7 +115,7 @@ pub(super) fn issue_memory(
     if lanes == 0 {
         return Ok(());
     }
-    let launch = m.launch;
+    let launch = m.launch(&core.slots[warp]);
     let pc = core.slots[warp].warp.pc() as usize;
     let inst = &launch.kernel.code[pc];
     let Op::Mem(mem) = inst.op else { unreachable!("a memory instruction") };
@@ -212,7 +212,7 @@ impl Share<'_> {
     }
 
     fn constant(self, core: &mut IssueCore, m: &mut Moment<'_>) -> Result<(), Fault> {
-        let launch = m.launch;
+        let launch = m.launch(&core.slots[self.warp]);
         self.check("const", launch.const_bank.len() as u64, core, m)?;
         if self.mem.kind != MemKind::Load {
             let what = FaultKind::Unsupported("a write to constant memory".to_owned());
@@ -236,7 +236,7 @@ impl Share<'_> {
     }
 
     fn shared(mut self, core: &mut IssueCore, lsu: &mut Lsu, m: &mut Moment<'_>) -> Result<(), Fault> {
-        let launch = m.launch;
+        let launch = m.launch(&core.slots[self.warp]);
         self.check("shared", u64::from(launch.shared_bytes), core, m)?;
         let Share { warp, inst, mem, bytes, lanes, address, form, .. } = self;
         let atomic = matches!(mem.kind, MemKind::Atomic | MemKind::Reduction);
@@ -316,7 +316,7 @@ impl Share<'_> {
         memory: &mut MemorySide,
         m: &mut Moment<'_>,
     ) -> Result<(), Fault> {
-        let launch = m.launch;
+        let launch = m.launch(&core.slots[self.warp]);
         self.check("local", u64::from(launch.kernel.local_bytes), core, m)?;
         let (base, per_thread) = m.w.local;
         let warp_size = u64::from(m.p.sm.warp_size);
@@ -381,7 +381,7 @@ impl Share<'_> {
         front_end: &FrontEndWaits,
         m: &mut Moment<'_>,
     ) -> Result<(), Fault> {
-        let launch = m.launch;
+        let launch = m.launch(&core.slots[self.warp]);
         if self.mem.kind != MemKind::Copy {
             self.check_global(core, m)?;
         }
@@ -501,7 +501,8 @@ impl Share<'_> {
             } else {
                 continue;
             };
-            return Err(Box::new(core.slots[self.warp].fault(lane as u32, kind, m.launch)));
+            let slot = &core.slots[self.warp];
+            return Err(Box::new(slot.fault(lane as u32, kind, m.launch(slot))));
         }
         Ok(())
     }
@@ -516,10 +517,11 @@ impl Share<'_> {
 
     /// Bounds and alignment of global accesses, all lanes at once when they are in one allocation.
     fn check_global(&self, core: &IssueCore, m: &Moment<'_>) -> Result<(), Fault> {
+        let addresses = &m.launch(&core.slots[self.warp]).addresses;
         let (low, high, bits) = self.extent();
         let last = u64::from(self.bytes) - 1;
         if bits & (self.alignment() - 1) == 0
-            && high.checked_add(last).is_some_and(|end| m.launch.addresses.containing(low, end).is_some())
+            && high.checked_add(last).is_some_and(|end| addresses.containing(low, end).is_some())
         {
             return Ok(());
         }
@@ -527,14 +529,14 @@ impl Share<'_> {
             let address = self.address[lane];
             let kind = if !address.is_multiple_of(self.alignment()) {
                 FaultKind::Misaligned { address, bytes: self.bytes, space: "global" }
-            } else if address.checked_add(last).is_none_or(|end| m.launch.addresses.containing(address, end).is_none())
-            {
-                let hint = m.launch.addresses.describe(address);
+            } else if address.checked_add(last).is_none_or(|end| addresses.containing(address, end).is_none()) {
+                let hint = addresses.describe(address);
                 FaultKind::OutOfBounds { address, bytes: self.bytes, space: "global", hint }
             } else {
                 continue;
             };
-            return Err(Box::new(core.slots[self.warp].fault(lane as u32, kind, m.launch)));
+            let slot = &core.slots[self.warp];
+            return Err(Box::new(slot.fault(lane as u32, kind, m.launch(slot))));
         }
         Ok(())
     }

@@ -61,7 +61,7 @@ pub(super) fn send_stores(
     if entry.accesses.iter().all(|access| Medium::of(access.line) == Medium::Dram) {
         entry.after = slot.order.fenced;
         if class != StoreClass::Data {
-            m.record.note_on_dram(slot, m.launch);
+            m.record.note_on_dram(slot, m.launch(slot));
         }
         lsu.enqueue(entry, slot, m.record);
         return;
@@ -229,7 +229,9 @@ pub(super) fn issue_persistency(
         return Ok(None);
     }
     let slot = &mut core.slots[warp];
-    let Op::Pm(op) = m.launch.kernel.code[slot.warp.pc() as usize].op else { unreachable!("a persistency operation") };
+    let Op::Pm(op) = m.launch(slot).kernel.code[slot.warp.pc() as usize].op else {
+        unreachable!("a persistency operation")
+    };
     let write_back = match op {
         PmOp::Clwb => Some(WriteBackClass::Data),
         PmOp::ClwbLog => Some(WriteBackClass::Log),
@@ -313,7 +315,7 @@ fn issue_write_back(
     lsu: &mut Lsu,
     m: &mut Moment<'_>,
 ) -> Result<(), Fault> {
-    let launch = m.launch;
+    let launch = m.launch(slot);
     let inst = &launch.kernel.code[slot.warp.pc() as usize];
     let mut address = [0; 64];
     slot.warp.addresses(inst, launch, lanes, &mut address);

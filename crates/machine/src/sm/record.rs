@@ -37,6 +37,8 @@ pub(super) struct Record {
     pub(super) on_dram: Vec<OnDram>,
     /// Launches begun.
     pub(super) launches: u32,
+    /// Numbers in the program of the launches in flight, by their places.
+    numbers: Vec<u32>,
     /// Time of the event that is handled.
     pub(super) now: Time,
     clock: Clock,
@@ -49,8 +51,8 @@ pub(super) struct Record {
 }
 
 state!(Record {
-    saved: counters, tensor, bulk, by_kernel, stalls, on_dram, launches, now; kept: journal, timeline, clock, link, sm,
-    warp_size, place
+    saved: counters, tensor, bulk, by_kernel, stalls, on_dram, launches, numbers, now; kept: journal, timeline, clock, link,
+    sm, warp_size, place
 });
 
 impl Record {
@@ -66,6 +68,7 @@ impl Record {
             stalls: PersistStalls::default(),
             on_dram: Vec::new(),
             launches: 0,
+            numbers: Vec::new(),
             now: 0,
             clock: w.clock,
             link: w.link,
@@ -75,15 +78,29 @@ impl Record {
         }
     }
 
-    /// Index of the launch that runs.
-    pub(super) fn launch(&self) -> u32 {
-        self.launches.wrapping_sub(1)
+    /// A launch, the `number`th of the program from 0, begins in a place.
+    pub(super) fn begin_launch(&mut self, place: u8, number: u32) {
+        let places = self.numbers.len().max(usize::from(place) + 1);
+        self.numbers.resize(places, number);
+        self.numbers[usize::from(place)] = number;
+        self.launches += 1;
+    }
+
+    /// The number of the launch in a place.
+    pub(super) fn launch(&self, place: u8) -> u32 {
+        self.numbers.get(usize::from(place)).copied().unwrap_or_default()
     }
 
     /// The author of what a warp does now.
     pub(super) fn author(&self, slot: &WarpSlot) -> Author {
         let (cta, warp) = self.place(slot);
-        Author::Warp { sm: self.sm, launch: self.launch(), cta, warp, pc: self.place.unwrap_or(slot.warp.pc()) }
+        Author::Warp {
+            sm: self.sm,
+            launch: self.launch(slot.launch),
+            cta,
+            warp,
+            pc: self.place.unwrap_or(slot.warp.pc()),
+        }
     }
 
     /// A warp's CTA, and its number there.
@@ -129,7 +146,7 @@ impl Record {
     /// Counts a persistency operation on DRAM at a warp's instruction, and notes the first of the kernel.
     pub(super) fn note_on_dram(&mut self, slot: &WarpSlot, launch: &Launch) {
         self.counters.pm_on_dram += 1;
-        let (index, pc) = (self.launch(), slot.warp.pc());
+        let (index, pc) = (self.launch(slot.launch), slot.warp.pc());
         OnDram::note(&mut self.on_dram, index, pc, launch);
     }
 
@@ -141,7 +158,7 @@ impl Record {
     /// A CTA is in `slot` from now on.
     pub(super) fn cta_begins(&mut self, slot: usize, cta: &CtaSlot) {
         self.note_cta(cta, FactKind::CtaStarted);
-        let launch = self.launch();
+        let launch = self.launch(cta.launch);
         if let Some(timeline) = &mut self.timeline {
             timeline.ctas.begin(slot, self.now, Label::Cta { launch, cta: cta.cta as u32 });
         }
@@ -157,14 +174,14 @@ impl Record {
     }
 
     fn note_cta(&mut self, cta: &CtaSlot, kind: FactKind) {
-        self.note_of(Author::Cta { sm: self.sm, launch: self.launch(), cta: cta.cta as u32 }, kind, 0);
+        self.note_of(Author::Cta { sm: self.sm, launch: self.launch(cta.launch), cta: cta.cta as u32 }, kind, 0);
     }
 
     /// A warp waits from `cycle` on, at an instruction of this name, unless it waits already.
     pub(super) fn stall_begins(&mut self, warp: usize, slot: &WarpSlot, at: &'static str, cycle: u32) {
         if self.timeline.is_some() {
             let (cta, number) = self.place(slot);
-            let label = Label::Stall { at, launch: self.launch(), cta, warp: number.into() };
+            let label = Label::Stall { at, launch: self.launch(slot.launch), cta, warp: number.into() };
             let time = self.time_of(cycle);
             if let Some(timeline) = &mut self.timeline {
                 timeline.stalls.begin(warp, time, label);
@@ -188,7 +205,7 @@ impl Record {
         at: &'static str,
         cycle: u32,
     ) {
-        let launch = self.launch();
+        let launch = self.launch(cta.launch);
         if let Some(timeline) = self.timeline.as_mut().filter(|_| scope == PersistScope::Cta) {
             timeline.barrier_begins(slot, at, launch, cta.cta as u32, self.clock.cycles(u64::from(cycle)));
         }

@@ -4,15 +4,22 @@ use durawarp_kernel::launch::Launch;
 
 use super::core::IssueCore;
 use super::handler_host::SmHost;
+use super::launches::LaunchTable;
 use super::memory_side::MemorySide;
 use super::record::Record;
 use super::slots::WarpSlot;
 use super::wait::Wait;
 
 /// Reports every resident warp.
-pub(super) fn report_warps(core: &IssueCore, launch: &Launch, record: &Record, out: &mut Vec<durawarp_engine::Wait>) {
-    let kernel = &launch.kernel;
+pub(super) fn report_warps(
+    core: &IssueCore,
+    launches: &LaunchTable,
+    record: &Record,
+    out: &mut Vec<durawarp_engine::Wait>,
+) {
     for (index, slot) in core.slots.iter().enumerate().filter(|(_, s)| s.wait != Wait::NoWarp) {
+        let launch = launches.of(slot);
+        let kernel = &launch.kernel;
         let pos = kernel.pos.get(slot.warp.pc() as usize).copied().unwrap_or_default();
         let cta = core.ctas[usize::from(slot.cta)].cta;
         let who = format!("warp {index} of CTA {cta} at {}:{}:{}", kernel.file, pos.line, pos.column);

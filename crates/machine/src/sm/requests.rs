@@ -245,7 +245,7 @@ impl Lsu {
             Lookup::Full | Lookup::Reserved => return None,
             Lookup::Hit(place) => {
                 m.record.counters.l1_hits += 1;
-                self.load(load.load).deliver(slots, load.part, access.lanes, memory.l1.data(place), m.launch);
+                self.load(load.load).deliver(slots, load.part, access.lanes, memory.l1.data(place), m.launches);
                 let ready = m.cycle + m.p.l1.hit_cycles - 1;
                 stepped = Stepped::Answered { load: load.load, ready };
             }

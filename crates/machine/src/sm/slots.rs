@@ -73,16 +73,23 @@ pub(super) struct FenceOrder {
 
 value!(record FenceOrder { non_temporal, fenced, came });
 
+/// A warp's next instruction: the tick needs no more of a warp that does not issue.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct NextInstruction {
+    pub(super) class: Class,
+    pub(super) unit: Unit,
+}
+
+value!(record NextInstruction { class, unit });
+
 /// One warp slot.
 #[derive(Debug)]
 pub(super) struct WarpSlot {
     pub(super) warp: Warp,
     /// Its scheduler; never changes.
     pub(super) scheduler: u8,
-    /// Class and unit of its next instruction, as of when it was last settled: the tick needs no more of a
-    /// warp that does not issue.
-    pub(super) class: Class,
-    pub(super) unit: Unit,
+    /// Its next instruction, as of when it was last settled.
+    pub(super) next: NextInstruction,
     /// Cycle from which each register may be used.
     pub(super) ready_at: SmallVec<[u32; 64]>,
     pub(super) wait: Wait,
@@ -91,6 +98,8 @@ pub(super) struct WarpSlot {
     pub(super) rank: u8,
     /// CTA slot.
     pub(super) cta: u8,
+    /// The place of its launch.
+    pub(super) launch: u8,
     /// Cycle before which nothing issues (control latency).
     pub(super) not_before: u32,
     /// Cycle that the timers hold it for.
@@ -106,8 +115,8 @@ pub(super) struct WarpSlot {
 }
 
 value!(record WarpSlot {
-    warp, scheduler, class, unit, ready_at, wait, account, rank, cta, not_before, until, under_way, order, releasing,
-    since, issued_at,
+    warp, scheduler, next, ready_at, wait, account, rank, cta, launch, not_before, until, under_way, order,
+    releasing, since, issued_at,
 });
 
 impl WarpSlot {
@@ -116,13 +125,13 @@ impl WarpSlot {
         WarpSlot {
             warp: Warp::default(),
             scheduler,
-            class: Class::Control,
-            unit: Unit::Core,
+            next: NextInstruction { class: Class::Control, unit: Unit::Core },
             ready_at: SmallVec::new(),
             wait: Wait::NoWarp,
             account: Account::Empty,
             rank: 0,
             cta: 0,
+            launch: 0,
             not_before: 0,
             until: 0,
             under_way: UnderWay::default(),

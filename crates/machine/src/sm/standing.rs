@@ -9,6 +9,7 @@ use durawarp_kernel::launch::Launch;
 use durawarp_kernel::warp::Warp;
 
 use super::core::IssueCore;
+use super::launches::LaunchTable;
 use super::lsu::Lsu;
 use super::memory_side::MemorySide;
 use super::wait::Wait;
@@ -53,7 +54,7 @@ pub struct ResidentWarp<'a> {
 /// Lines of the L1 that loads may hit: address, valid sectors, bytes.
 pub type CachedLine<'a> = (u64, u8, &'a [u8; MAX_LINE_BYTES]);
 
-/// All resident warps of an SM, with their launch.
+/// All resident warps of an SM, with the launch of the first.
 #[derive(Debug)]
 pub struct Residents<'a> {
     /// What they execute.
@@ -66,19 +67,20 @@ pub struct Residents<'a> {
     pub caches_loads: bool,
 }
 
-/// The resident warps of an SM with this launch; none where there is no warp.
+/// The resident warps of an SM; none where there is no warp.
 pub(super) fn residents<'a>(
-    launch: &'a Arc<Launch>,
+    launches: &'a LaunchTable,
     (core, lsu, memory): (&'a IssueCore, &Lsu, &'a MemorySide),
     caches_loads: bool,
 ) -> Option<Residents<'a>> {
-    let resident = |slot: usize| resident(slot, launch, core, lsu);
+    let launch = core.slots.iter().find(|slot| slot.wait != Wait::NoWarp).map(|slot| launches.at(slot.launch))?;
+    let resident = |slot: usize| resident(slot, launches, core, lsu);
     let warps: Vec<ResidentWarp<'_>> = (0..core.slots.len()).filter_map(resident).collect();
     let lines = memory.l1.lines().collect();
     (!warps.is_empty()).then_some(Residents { launch, warps, lines, caches_loads })
 }
 
-fn resident<'a>(slot: usize, launch: &Launch, core: &'a IssueCore, lsu: &Lsu) -> Option<ResidentWarp<'a>> {
+fn resident<'a>(slot: usize, launches: &LaunchTable, core: &'a IssueCore, lsu: &Lsu) -> Option<ResidentWarp<'a>> {
     let at = &core.slots[slot];
     let stands = match at.wait {
         Wait::NoWarp => return None,
@@ -97,6 +99,6 @@ fn resident<'a>(slot: usize, launch: &Launch, core: &'a IssueCore, lsu: &Lsu) ->
     let loads = loads.chain(bulk).collect();
     let stores = at.under_way.stores + at.under_way.persists > 0;
     // What it has deferred is in its registers here, as in any look from outside.
-    let warp = at.warp.caught_up(Some(launch));
+    let warp = at.warp.caught_up(Some(launches.of(at)));
     Some(ResidentWarp { cta: cta.cta, warp, stands, stores, loads, shared: &cta.shared })
 }

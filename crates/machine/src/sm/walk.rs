@@ -37,6 +37,8 @@ use super::bulk::CopyEngine;
 use super::cleaning::is_cleaning;
 use super::combine::Cleaned;
 use super::copies::{arrive, write_copy};
+use super::cta::CtaSlot;
+use super::launches::LaunchTable;
 use super::lsu::GRID;
 use super::memory::issue_memory;
 use super::moment::Moment;
@@ -47,10 +49,10 @@ use super::wait::{Account, AfterFence, Wait};
 
 /// A cycle of an SM, with the fields that it takes.
 macro_rules! moment {
-    ($sm:ident, $cycle:expr, $launch:expr) => {
+    ($sm:ident, $cycle:expr, $launches:expr) => {
         &mut Moment {
             cycle: $cycle,
-            launch: $launch,
+            launches: $launches,
             p: &$sm.p,
             w: &$sm.w,
             host: &mut $sm.host,
@@ -68,16 +70,16 @@ fn warp_and_bulk(tag: u32) -> (usize, u16) {
 impl Sm {
     /// Issues the next instruction of a warp that its scheduler has picked, and a second one where the
     /// machine can.
-    pub(super) fn issue(&mut self, warp: usize, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
+    pub(super) fn issue(&mut self, warp: usize, cycle: u32, launches: &LaunchTable, cx: &mut Ctx<'_, Msg>) {
         let mut units = 0u8;
         for nth in 1..=self.p.sm.issue_width {
             let slot = &self.core.slots[warp];
-            let (class, unit, scheduler) = (slot.class, slot.unit, usize::from(slot.scheduler));
+            let (class, unit, scheduler) = (slot.next.class, slot.next.unit, usize::from(slot.scheduler));
             units |= 1 << unit as u8;
             self.core.schedulers[scheduler].free_at[unit as usize] = cycle + self.core.interval[class as usize];
             self.core.class_counts[class as usize] += 1;
-            self.execute(warp, class, cycle, launch, cx);
-            if nth == self.p.sm.issue_width || !self.can_pair(warp, units, cycle, launch) {
+            self.execute(warp, class, cycle, launches, cx);
+            if nth == self.p.sm.issue_width || !self.can_pair(warp, units, cycle, launches) {
                 break;
             }
             let rank = self.core.slots[warp].rank;
@@ -91,12 +93,13 @@ impl Sm {
     }
 
     /// A warp that has just issued can issue again in the same cycle, to a unit not in `units`.
-    fn can_pair(&mut self, warp: usize, units: u8, cycle: u32, launch: &Launch) -> bool {
+    fn can_pair(&mut self, warp: usize, units: u8, cycle: u32, launches: &LaunchTable) -> bool {
         let slot = &self.core.slots[warp];
+        let launch = launches.of(slot);
         if slot.wait != Wait::Issue || self.failed {
             return false;
         }
-        let unit = slot.unit;
+        let unit = slot.next.unit;
         let registers_ready = slot.ready_from(&launch.kernel.hazards[slot.warp.pc() as usize]) <= cycle;
         let free = self.core.schedulers[usize::from(slot.scheduler)].free_at[unit as usize] <= cycle;
         let may =
@@ -105,8 +108,9 @@ impl Sm {
         may && !(self.front_end.present && self.front_end.blocks(warp, launch, true, slot, &mut self.host))
     }
 
-    fn execute(&mut self, warp: usize, class: Class, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
+    fn execute(&mut self, warp: usize, class: Class, cycle: u32, launches: &LaunchTable, cx: &mut Ctx<'_, Msg>) {
         let slot = &mut self.core.slots[warp];
+        let launch = launches.of(slot);
         let pc = slot.warp.pc() as usize;
         let inst = &launch.kernel.code[pc];
         let latency = self.core.latency[class as usize];
@@ -137,7 +141,7 @@ impl Sm {
                 // fault.
                 let issued = {
                     let (core, lsu, memory, m) =
-                        (&mut self.core, &mut self.lsu, &mut self.memory, moment!(self, cycle, launch));
+                        (&mut self.core, &mut self.lsu, &mut self.memory, moment!(self, cycle, launches));
                     issue_memory(warp, lanes, core, lsu, memory, &self.front_end, m)
                 };
                 if let Err(fault) = issued {
@@ -226,7 +230,7 @@ impl Sm {
             Op::Pm(_) => {
                 // As with memory, the pc moves after the issue, and before any wait, after which the warp
                 // goes on there.
-                let m = moment!(self, cycle, launch);
+                let m = moment!(self, cycle, launches);
                 let (core, lsu, memory) = (&mut self.core, &mut self.lsu, &mut self.memory);
                 let waits = persist::issue_persistency(warp, lanes, core, lsu, memory, &self.front_end, m);
                 self.core.slots[warp].warp.advance();
@@ -257,7 +261,7 @@ impl Sm {
                 }
             }
             Op::Bulk(bulk) => {
-                let m = moment!(self, cycle, launch);
+                let m = moment!(self, cycle, launches);
                 let issued = self.engine.issue(warp, inst, bulk, lanes_of(lanes), &mut self.core.slots[warp], m);
                 self.core.slots[warp].warp.advance();
                 match issued {
@@ -337,7 +341,7 @@ impl Sm {
     }
 
     /// One cycle of the load-store unit: a line that is to be cleaned, or the next access of the head entry.
-    pub(super) fn step_lsu(&mut self, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
+    pub(super) fn step_lsu(&mut self, cycle: u32, launches: &LaunchTable, cx: &mut Ctx<'_, Msg>) {
         self.lsu.blocked &= self.host.outbox.persists().is_empty() || !self.memory.port.network.has_room();
         if self.lsu.blocked || self.lsu.free_at > cycle {
             return;
@@ -359,67 +363,68 @@ impl Sm {
                         self.lsu.blocked = true;
                         return;
                     }
-                    Cleaned::AtOnce => self.released(cycle, launch, cx),
+                    Cleaned::AtOnce => self.released(cycle, launches, cx),
                 }
             }
         }
-        let m = moment!(self, cycle, launch);
+        let m = moment!(self, cycle, launches);
         match self.lsu.step(&mut self.memory, &mut self.core.slots, m, cx) {
             Stepped::Nothing => {}
-            Stepped::Answered { load, ready } => self.answered(load, ready, cycle, launch, cx),
+            Stepped::Answered { load, ready } => self.answered(load, ready, cycle, launches, cx),
             Stepped::Joined { warp, bulk } => {
                 self.core.slots[warp].under_way.stores -= 1;
-                self.bulk_answered(bulk, cycle, launch, cx);
-                self.resume(warp, cycle, launch, cx);
+                self.bulk_answered(bulk, cycle, launches, cx);
+                self.resume(warp, cycle, launches, cx);
             }
         }
     }
 
     /// A line access of a load is answered, and usable from `ready` on.
-    fn answered(&mut self, load: u16, ready: u32, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
-        if let Some(done) = self.lsu.answer(load, ready, &mut self.core.slots, launch) {
+    fn answered(&mut self, load: u16, ready: u32, cycle: u32, launches: &LaunchTable, cx: &mut Ctx<'_, Msg>) {
+        if let Some(done) = self.lsu.answer(load, ready, &mut self.core.slots, launches) {
             if done.copies {
                 self.core.copies.lands_at(done.ready, load);
                 return;
             }
+            let launch = launches.of(&self.core.slots[done.warp]);
             self.core.write_from(done.warp, done.pc, done.ready, launch);
             self.core.slots[done.warp].under_way.loads -= 1;
-            self.bulk_answered(done.bulk, cycle, launch, cx);
-            self.resume(done.warp, cycle, launch, cx);
+            self.bulk_answered(done.bulk, cycle, launches, cx);
+            self.resume(done.warp, cycle, launches, cx);
         }
     }
 
     /// A cycle of the copy engine: bytes that complete, then the next line.
-    pub(super) fn step_engine(&mut self, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
+    pub(super) fn step_engine(&mut self, cycle: u32, launches: &LaunchTable, cx: &mut Ctx<'_, Msg>) {
         loop {
-            match self.engine.land(cycle, &mut self.core, launch) {
+            match self.engine.land(cycle, &mut self.core, launches) {
                 Ok(None) => break,
-                Ok(Some(warp)) => self.resume(warp, cycle, launch, cx),
+                Ok(Some(warp)) => self.resume(warp, cycle, launches, cx),
                 Err(fault) => {
                     self.fail(*fault, cx);
                     return;
                 }
             }
         }
-        let m = moment!(self, cycle, launch);
+        let m = moment!(self, cycle, launches);
         let (core, lsu, memory) = (&mut self.core, &mut self.lsu, &mut self.memory);
         if let Some(warp) = self.engine.step(core, lsu, memory, &self.front_end, m, cx) {
-            self.resume(warp, cycle, launch, cx);
+            self.resume(warp, cycle, launches, cx);
         }
     }
 
     /// A request is answered that bears the number of a bulk copy, if `bulk` is not 0.
     #[inline]
-    fn bulk_answered(&mut self, bulk: u16, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
+    fn bulk_answered(&mut self, bulk: u16, cycle: u32, launches: &LaunchTable, cx: &mut Ctx<'_, Msg>) {
         if bulk != 0
             && let Some(warp) = self.engine.answered(bulk - 1, cycle, &mut self.core, self.p.shared.bulk_arrive_cycles)
         {
-            self.resume(warp, cycle, launch, cx);
+            self.resume(warp, cycle, launches, cx);
         }
     }
 
     /// An asynchronous copy's bytes arrive in shared memory.
-    pub(super) fn land(&mut self, load: u16, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
+    pub(super) fn land(&mut self, load: u16, cycle: u32, launches: &LaunchTable, cx: &mut Ctx<'_, Msg>) {
         let (lsu, core) = (&mut self.lsu, &mut self.core);
         let mut landed = None;
         lsu.land(load, |warp, copy, mem, words| {
@@ -433,17 +438,20 @@ impl Sm {
             if let Err(misuse) = arrive(&mut self.core.ctas[cta].shared, &arrivals) {
                 let slot = &self.core.slots[warp];
                 let kind = FaultKind::Asynchronous(misuse.to_string());
-                self.fail(slot.fault(slot.warp.live().trailing_zeros().min(31), kind, launch), cx);
+                let lane = slot.warp.live().trailing_zeros().min(31);
+                self.fail(slot.fault(lane, kind, launches.of(slot)), cx);
                 return;
             }
             self.core.slots[warp].under_way.loads -= 1;
-            self.resume(warp, cycle, launch, cx);
+            self.resume(warp, cycle, launches, cx);
         }
     }
 
     /// Something a warp may have waited for has come.
-    fn resume(&mut self, warp: usize, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
+    fn resume(&mut self, warp: usize, cycle: u32, launches: &LaunchTable, cx: &mut Ctx<'_, Msg>) {
         let slot = &self.core.slots[warp];
+        let launch = launches.of(slot);
+        // Of some waits what came is one part of several, so that the warp goes on waiting.
         match slot.wait {
             Wait::Register => self.core.settle(warp, cycle, launch),
             Wait::Copies(kept) if self.core.copies.groups[warp].are_complete(kept) => {
@@ -471,7 +479,7 @@ impl Sm {
     }
 
     /// A reply is out of the ejection port.
-    pub(super) fn reply(&mut self, reply: Reply, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
+    pub(super) fn reply(&mut self, reply: Reply, launches: &LaunchTable, cx: &mut Ctx<'_, Msg>) {
         let cycle = self.cycle_from(cx.now());
         // Any reply may free what the head of the load-store unit lacks: it tries again.
         self.lsu.blocked = false;
@@ -479,7 +487,7 @@ impl Sm {
             (RequestKind::Read, Payload::Line(line)) if CopyEngine::is_read(reply.tag) => {
                 let number = self.engine.line_came(reply.tag, &line, self.w.line_bytes, &mut self.core);
                 self.memory.port.line_pool.give(line);
-                self.bulk_answered(number + 1, cycle, launch, cx);
+                self.bulk_answered(number + 1, cycle, launches, cx);
             }
             (RequestKind::Read, Payload::Line(line)) => {
                 // One fill answers every load that merged with its miss. The list is taken out of `self` and
@@ -487,8 +495,8 @@ impl Sm {
                 let mut waiters = std::mem::take(&mut self.lsu.waiters);
                 self.memory.l1.fill(reply.tag as u16, reply.sectors, &line, &mut waiters);
                 for Waiter { load, part, lanes } in waiters.drain(..) {
-                    self.lsu.load(load).deliver(&mut self.core.slots, part, lanes, &line.bytes, launch);
-                    self.answered(load, cycle, cycle, launch, cx);
+                    self.lsu.load(load).deliver(&mut self.core.slots, part, lanes, &line.bytes, launches);
+                    self.answered(load, cycle, cycle, launches, cx);
                 }
                 self.lsu.waiters = waiters;
                 self.memory.port.line_pool.give(line);
@@ -498,13 +506,13 @@ impl Sm {
                 // A cleaning's tag lies above all warps' numbers.
                 if is_cleaning(reply.tag) {
                     self.memory.leaving.cleaning.perform_tag(reply.tag);
-                    self.released(cycle, launch, cx);
+                    self.released(cycle, launches, cx);
                     return;
                 }
                 let (warp, bulk) = warp_and_bulk(reply.tag);
                 self.core.slots[warp].under_way.stores -= 1;
-                self.bulk_answered(bulk, cycle, launch, cx);
-                self.resume(warp, cycle, launch, cx);
+                self.bulk_answered(bulk, cycle, launches, cx);
+                self.resume(warp, cycle, launches, cx);
             }
             (RequestKind::Atomic, Payload::Atomics(atomics)) => {
                 let load = reply.tag as u16;
@@ -513,6 +521,7 @@ impl Sm {
                     let warp = usize::from(self.lsu.load(load).warp);
                     let (slot, pool) = (&mut self.core.slots[warp], &mut self.memory.port.line_pool);
                     if self.front_end.copy_atomics(warp, slot, &atomics, pool, &mut self.host, &self.record) {
+                        let launch = launches.of(&self.core.slots[warp]);
                         self.core.settle(warp, cycle, launch);
                     }
                 }
@@ -525,16 +534,16 @@ impl Sm {
                     }
                 }
                 self.lsu.spare_atomics.push(atomics);
-                self.answered(load, cycle, cycle, launch, cx);
+                self.answered(load, cycle, cycle, launches, cx);
             }
             (RequestKind::WriteBackAll, _) => self.slice_written_back(reply.tag as usize, cx),
             (RequestKind::Write, Payload::Persist(persist)) => {
                 self.memory.persist_performed(persist, &mut self.host);
-                self.released(cycle, launch, cx);
+                self.released(cycle, launches, cx);
             }
             (RequestKind::NonTemporal, Payload::Persist(persist)) if is_cleaning(reply.tag) => {
                 self.memory.persisted(persist, &mut self.host, &mut self.record);
-                self.persisted(cycle, launch, cx);
+                self.persisted(cycle, launches, cx);
             }
             (_, Payload::Persist(persist)) => {
                 self.memory.port.end_persist(persist, &mut self.host, &mut self.record);
@@ -546,24 +555,24 @@ impl Sm {
                 let (warp, bulk) = warp_and_bulk(reply.tag);
                 self.core.slots[warp].under_way.persists -= 1;
                 self.core.slots[warp].under_way.throughs -= u32::from(reply.kind == RequestKind::NonTemporal);
-                self.bulk_answered(bulk, cycle, launch, cx);
-                self.resume(warp, cycle, launch, cx);
+                self.bulk_answered(bulk, cycle, launches, cx);
+                self.resume(warp, cycle, launches, cx);
             }
             (kind, payload) => panic!("a reply to a {kind:?} with {payload:?}"),
         }
     }
 
     /// A line that left by its handler's word is durable.
-    pub(super) fn persisted(&mut self, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
+    pub(super) fn persisted(&mut self, cycle: u32, launches: &LaunchTable, cx: &mut Ctx<'_, Msg>) {
         for warp in 0..self.core.slots.len() {
             if let Wait::Durable { ordered, flushing: true, then } = self.core.slots[warp].wait
                 && !self.memory.is_unpersisted(&self.core.slots[warp])
             {
                 self.core.stays(warp, Wait::Durable { ordered, flushing: false, then });
-                self.resume(warp, cycle, launch, cx);
+                self.resume(warp, cycle, launches, cx);
             }
         }
-        self.released(cycle, launch, cx);
+        self.released(cycle, launches, cx);
     }
 
     /// A fence whose warp has nothing under way: it passes when all that was stored by this SM is performed.
@@ -585,9 +594,11 @@ impl Sm {
     }
 
     /// A CTA's last warp is gone: it must wait for what combines in the L1 if its scheme asks for more, or if
-    /// no other CTA is there to see to it later. True when it waits.
+    /// no other CTA of its launch is there to see to it later. True when it waits.
     fn release_cta(&mut self, cta: usize) -> bool {
-        let last = || self.core.ctas.iter().enumerate().all(|(other, slot)| other == cta || slot.left == 0);
+        let launch = self.core.ctas[cta].launch;
+        let elsewhere = |slot: &CtaSlot| slot.left == 0 || slot.launch != launch;
+        let last = || self.core.ctas.iter().enumerate().all(|(other, slot)| other == cta || elsewhere(slot));
         if !self.memory.l1.combines() || self.core.ctas[cta].boundary == Boundary::None && !last() {
             return false;
         }
@@ -598,7 +609,7 @@ impl Sm {
     }
 
     /// Lets those go on whose releases are complete.
-    fn released(&mut self, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
+    fn released(&mut self, cycle: u32, launches: &LaunchTable, cx: &mut Ctx<'_, Msg>) {
         if self.memory.leaving.releases == 0 {
             return;
         }
@@ -610,6 +621,7 @@ impl Sm {
                 && complete(slot.releasing)
             {
                 self.memory.leaving.releases -= 1;
+                let launch = launches.of(slot);
                 self.pass_fence(warp, then, cycle, launch, cx);
             }
         }
@@ -701,7 +713,7 @@ impl Sm {
     }
 
     /// The command processor speaks of a kernel's persist barrier.
-    pub(super) fn grid(&mut self, order: GridOrder, cycle: u32, launch: &Launch) {
+    pub(super) fn grid(&mut self, order: GridOrder, cycle: u32, launches: &LaunchTable) {
         match order {
             GridOrder::Drain => {
                 self.core.await_kernel(cycle);
@@ -720,7 +732,7 @@ impl Sm {
                 if let Some(order) = &self.memory.leaving.order {
                     self.host.tell(&SmEvent::KernelBarrier(order.issued()));
                 }
-                self.core.open_kernel(cycle, launch, &mut self.record);
+                self.core.open_kernel(cycle, launches, &mut self.record);
             }
         }
     }
@@ -840,6 +852,8 @@ impl Sm {
 
     fn report_cta(&mut self, cta: usize, cx: &mut Ctx<'_, Msg>) {
         self.record.cta_ends(cta, &self.core.ctas[cta]);
-        self.w.ports.to_command_processor().send(CommandProcessorMsg::CtaDone { sm: self.w.index }, 0, cx);
+        let done = CommandProcessorMsg::CtaDone { sm: self.w.index, place: self.core.ctas[cta].launch };
+        self.w.ports.to_command_processor().send(done, 0, cx);
+        self.count_for_resident();
     }
 }

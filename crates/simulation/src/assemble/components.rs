@@ -157,6 +157,7 @@ impl<'a> Components<'a> {
         };
         let handler = self.parts.persistency.scheme.host_handler();
         let sm = (spec.sm.clone(), spec.shared.clone(), spec.l1.clone());
+        // What it keeps and when it halts is set once, before it is a component like any other.
         let mut processor = CommandProcessor::new(spec.dispatch.clone(), sm, wiring, host, handler);
         if self.parts.persistency.journal {
             processor.keep_journal();
@@ -167,6 +168,9 @@ impl<'a> Components<'a> {
         }
         if self.parts.persistency.halts_after_launches {
             processor.halt_after_launches();
+        }
+        if self.parts.persistency.overlaps {
+            processor.overlap(spec.dispatch.concurrent_launches);
         }
         self.parts.add(Endpoint::CommandProcessor, processor);
     }

@@ -29,6 +29,8 @@ pub struct Persistency {
     pub halts_at_end: bool,
     /// The simulation halts likewise whenever a launch is over.
     pub halts_after_launches: bool,
+    /// Launches of several streams may run at once.
+    pub overlaps: bool,
 }
 
 impl Default for Persistency {
@@ -43,6 +45,7 @@ impl Default for Persistency {
             line_writes: false,
             halts_at_end: false,
             halts_after_launches: false,
+            overlaps: false,
         }
     }
 }

@@ -22,7 +22,7 @@ pub enum Kind {
     Cap,
     /// A counter was full, or a histogram holds most in its last, open bucket.
     Saturated,
-    /// The program asked for something that is not modelled.
+    /// The program asked for something that is not modelled, or not counted apart.
     Unmodelled,
     /// The program is a trace: what came of it is timing alone.
     Trace,

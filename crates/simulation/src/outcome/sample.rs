@@ -103,6 +103,7 @@ fn persists() -> Persists {
 fn launch(kernel: &str, [grid, block]: [[u32; 3]; 2], [ctas_per_sm, start, length]: [u32; 3]) -> Launch {
     Launch {
         kernel: kernel.to_owned(),
+        stream: None,
         grid,
         block,
         ctas_per_sm,
@@ -158,6 +159,7 @@ pub fn sample() -> Outcome {
         races: None,
         sampling: None,
         region: None,
+        streams: None,
         from_checkpoint: None,
         devices: None,
         energy: None,

@@ -8,7 +8,7 @@
 
 pub use super::caveat::{Caveat, Kind};
 use super::region_bound::RegionBound;
-use super::{End, FromCheckpoint, Launch, Outcome, Parameter, Sampling, SimulatedRegion, ratio};
+use super::{End, FromCheckpoint, Launch, Outcome, Parameter, Sampling, SimulatedRegion, Streams, ratio};
 use durawarp_persist::selection::Selection;
 use durawarp_riscv::syscalls::number::described;
 
@@ -131,9 +131,6 @@ impl Judge<'_> {
             texts.push(format!(
                 "{warps} warps have no instruction in the trace; each executes an exit, which is counted"
             ));
-        }
-        if trace["streams"].as_u64() > Some(1) {
-            texts.push("kernels of several streams run one after another, though they may have overlapped".to_owned());
         }
         texts
     }
@@ -290,7 +287,8 @@ impl Judge<'_> {
         let calls: Vec<String> =
             calls.map(|(number, times)| format!("{}, {times} times", described(*number))).collect();
         let text = || format!("system calls that are not served: {}", listed(&calls));
-        (!calls.is_empty()).then(text).into_iter().collect()
+        let streams = self.outcome.streams.as_ref().and_then(Streams::told);
+        (!calls.is_empty()).then(text).into_iter().chain(streams).collect()
     }
 
     fn caps(&self) -> Vec<String> {

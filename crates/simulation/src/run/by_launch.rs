@@ -7,6 +7,9 @@
 //! round follows from the experiment alone, and so do the readings. A launch has what was counted since the
 //! launch before it was over: transfers of the host between the two included. What it leaves to be written
 //! (dirty lines of the L2, write-pending queues) is counted when it moves, with a later launch or after all.
+//!
+//! Where launches overlap, the readings are in the order of their ends, and a launch has what was counted
+//! since the end before its own, as Accel-Sim prints it.
 
 use std::time::{Duration as WallTime, Instant};
 
@@ -38,7 +41,7 @@ impl ByLaunch {
         self.readings.len()
     }
 
-    /// Wall time up to the end of each launch, in seconds.
+    /// Wall time up to the end of each launch, in seconds, in the order of ends.
     pub(super) fn wall_s(&self) -> impl Iterator<Item = f64> {
         self.readings.iter().map(|(_, wall)| wall.as_secs_f64())
     }
@@ -48,7 +51,9 @@ impl ByLaunch {
         let end = reading(machine);
         let none = CounterSums::new();
         let mut before = &none;
-        for (number, launch) in launches.iter_mut().enumerate() {
+        let mut by_end: Vec<&mut Launch> = launches.iter_mut().collect();
+        by_end.sort_by_key(|launch| launch.start.ticks + launch.length.ticks);
+        for (number, launch) in by_end.into_iter().enumerate() {
             let after = self.readings.get(number).map_or(&end, |(reading, _)| reading);
             let growth = |(name, count): (&String, &u64)| (name.clone(), count - before.get(name).unwrap_or(&0));
             launch.counters = after.iter().map(growth).collect();

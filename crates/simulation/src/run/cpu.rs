@@ -173,6 +173,7 @@ pub(super) fn persistency(experiment: &CpuExperiment, conduct: &Conduct<'_>) -> 
         line_writes: conduct.line_writes || conduct.from.is_some_and(|from| from.line_writes),
         halts_at_end: alone,
         halts_after_launches: false,
+        overlaps: false,
     }
 }
 

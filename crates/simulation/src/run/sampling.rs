@@ -32,6 +32,7 @@ use super::end::Clocks;
 use super::estimate::{Model, Predicted, Unit};
 use super::finished::{Finished, failures};
 use super::program::Experiment;
+use super::streams;
 use super::tables::{counters, describe, warnings};
 use super::whole::clocks_of;
 use crate::outcome::{self, Duration, End, KernelTotals, Launch, Outcome, SampledKernel, Sampling};
@@ -84,6 +85,7 @@ pub(super) fn run(experiment: &Experiment, conduct: &Conduct<'_>, windows: u32) 
         scheme_counters,
         scheme_report: None,
         sampling: Some(sampling),
+        streams: streams::of(&ran.machine, Some("samples are of one launch after another".to_owned())),
         devices: None,
         persists: None,
         backlog: None,
@@ -153,6 +155,8 @@ impl Estimate {
             let group = &walk.groups[launch.group];
             launches.push(Launch {
                 kernel: group.kernel.clone(),
+                // Launches of a group may be of any.
+                stream: None,
                 grid: group.grid,
                 block: group.block,
                 ctas_per_sm: launch.occupancy.ctas,

@@ -161,6 +161,7 @@ impl Simulated {
             races: None,
             sampling: None,
             region: None,
+            streams: None,
             from_checkpoint: None,
             backlog: self
                 .left

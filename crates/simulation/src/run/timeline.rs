@@ -52,7 +52,12 @@ pub(super) fn timeline(
     };
     let kernels: Vec<Slice> = launches.iter().enumerate().map(kernel).collect();
     noted.insert("kernels", kernels.len() as u64);
-    let tracks = vec![Track { name: "kernels".to_owned(), class: "kernels", content: Content::Slices(kernels) }];
+    // Launches of several streams may overlap.
+    let mut tracks = rows(kernels, "kernels", "kernels");
+    if tracks.len() < 2 {
+        let content = tracks.pop().map_or_else(|| Content::Slices(Vec::new()), |track| track.content);
+        tracks = vec![Track { name: "kernels".to_owned(), class: "kernels", content }];
+    }
     processes.push(Process { name: "command processor".to_owned(), tracks });
 
     let (rates, values) = rates::of_gpu(machine, now, cycle_ticks, tick_khz);

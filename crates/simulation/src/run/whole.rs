@@ -12,7 +12,7 @@ use super::program::{Experiment, Program};
 use super::repeats;
 use super::simulated::Simulated;
 use super::tables::{counters, describe, persists, warnings};
-use super::{by_kernel, timeline};
+use super::{by_kernel, streams, timeline};
 use crate::assemble::{Assembly, Persistency, assemble_with};
 use crate::outcome::{self, End, Launch, Outcome, Warning};
 use durawarp_base::stats::Table;
@@ -44,6 +44,7 @@ pub(super) fn run_program(experiment: &Experiment, program: Program, conduct: &C
     let base = clocks.base;
     let Program { formed, host, bindings } = program;
     let image = || experiment.image(formed.as_ref());
+    let one_by_one = streams::one_by_one(experiment, conduct, &*host);
     let mut machine = machine_of(experiment, image(), host, conduct);
     if let Some(from) = conduct.from
         && let Err(fault) = from.load(&mut machine, &experiment.scheme.built)
@@ -51,7 +52,9 @@ pub(super) fn run_program(experiment: &Experiment, program: Program, conduct: &C
         panic!("the checkpoint is of another experiment: {fault}");
     }
     let asked = |machine: &Assembly, long: bool| repeats::of_warps(machine, image(), long);
-    let asked = (!workload.is_trace()).then_some(&asked as repeats::Question<'_>);
+    // Warps of several kernels on an SM are not followed.
+    let overlaps = machine.command_processor().overlaps();
+    let asked = (!workload.is_trace() && !overlaps).then_some(&asked as repeats::Question<'_>);
     let ran = Simulated::of(machine, clocks, experiment.max_cycles, conduct, asked);
 
     let (machine, time) = (&ran.machine, ran.time());
@@ -64,6 +67,7 @@ pub(super) fn run_program(experiment: &Experiment, program: Program, conduct: &C
         kernels: by_kernel::totals(machine, &launches, |ticks| clocks.duration(ticks)),
         launches,
         counters: counters(machine),
+        streams: streams::of(machine, one_by_one),
         persists: persists(machine, base),
         warnings: warnings(machine),
         from_checkpoint: conduct.from.and_then(|from| from.forked.clone()),
@@ -106,6 +110,7 @@ pub(super) fn machine_of(
         line_writes: conduct.line_writes || conduct.from.is_some_and(|from| from.line_writes),
         halts_at_end: true,
         halts_after_launches: conduct.halts_after_launches(),
+        overlaps: streams::one_by_one(experiment, conduct, &*host).is_none(),
     };
     assemble_with(spec, image, experiment.workload.local_bytes() as u32, host, &persistency)
 }
@@ -226,18 +231,27 @@ fn metrics(outcome: &Outcome) -> BTreeMap<String, f64> {
 }
 
 fn launches(machine: &Assembly, time: Time, clocks: Clocks) -> Vec<Launch> {
-    let of = |record: &durawarp_machine::command_processor::LaunchRecord| Launch {
-        kernel: record.kernel.clone(),
-        grid: record.grid,
-        block: record.block,
-        ctas_per_sm: record.occupancy.ctas,
-        limited_by: record.occupancy.limit.clone(),
-        l1_kb: record.carveout.map(|carveout| carveout.l1_kb),
-        shared_kb: record.carveout.map(|carveout| carveout.shared_kb),
-        start: clocks.duration(record.start),
-        // One that was cut short lasts until the cut.
-        length: clocks.duration(if record.end == 0 { time } else { record.end }.max(record.start) - record.start),
-        counters: BTreeMap::new(),
+    let records = machine.command_processor().launches();
+    let several = records.iter().any(|record| record.stream != records[0].stream);
+    let of = |record: &durawarp_machine::command_processor::LaunchRecord| {
+        // One that was cut short lasts until the cut; one that had to wait until then has not begun.
+        let start = record.start.min(time);
+        let end = if record.end == 0 { time } else { record.end }.max(start);
+        Launch {
+            kernel: record.kernel.clone(),
+            stream: several.then_some(record.stream),
+            grid: record.grid,
+            block: record.block,
+            ctas_per_sm: record.occupancy.ctas,
+            limited_by: record.occupancy.limit.clone(),
+            l1_kb: record.carveout.map(|carveout| carveout.l1_kb),
+            shared_kb: record.carveout.map(|carveout| carveout.shared_kb),
+            start: clocks.duration(start),
+            length: clocks.duration(end - start),
+            counters: BTreeMap::new(),
+        }
     };
-    machine.command_processor().launches().iter().map(of).collect()
+    // Behind the last that began are launches that were read ahead, or one that no SM can hold.
+    let begun = records.iter().rposition(|record| record.start != Time::MAX).map_or(0, |last| last + 1);
+    records[..begun].iter().map(of).collect()
 }

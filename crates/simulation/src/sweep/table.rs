@@ -157,9 +157,10 @@ pub fn of(plan: &Plan, store: &Store, names: &[String], wide: bool) -> Result<Ta
 /// A result cannot be read.
 pub fn of_launches(plan: &Plan, store: &Store) -> Result<Table, String> {
     // Two passes: columns are the counters of all points, and one outcome is in memory at a time.
-    let mut meanings = BTreeMap::new();
+    let (mut meanings, mut streams) = (BTreeMap::new(), false);
     for planned in &plan.points {
         let Some(outcome) = outcome_of(store, &planned.key)? else { continue };
+        streams |= outcome.streams.is_some();
         for table in outcome.counters.iter().filter(|_| outcome.launches.iter().any(|one| !one.counters.is_empty())) {
             for (name, doc) in table.names.iter().zip(&table.docs) {
                 meanings.insert(format!("{}.{name}", table.kind), doc.clone());
@@ -167,9 +168,9 @@ pub fn of_launches(plan: &Plan, store: &Store) -> Result<Table, String> {
         }
     }
     let mut columns = of_points(&plan.columns);
+    columns.extend([Column::new("launch", "", "Number of the launch, from 1"), Column::new("kernel", "", "Kernel")]);
+    columns.extend(streams.then(|| Column::new("stream", "", "Its stream")));
     columns.extend([
-        Column::new("launch", "", "Number of the launch, from 1"),
-        Column::new("kernel", "", "Kernel"),
         Column::new("start_cycles", "cycles", "When the host asked for it"),
         Column::new("cycles", "cycles", "From then until its last store was performed"),
     ]);
@@ -181,6 +182,7 @@ pub fn of_launches(plan: &Plan, store: &Store) -> Result<Table, String> {
             let mut row = vec![Value::from(plan.file.name.as_str()), Value::from(&planned.key[..16])];
             row.extend(planned.values.iter().cloned());
             row.extend([Value::from(number), Value::from(launch.kernel.as_str())]);
+            row.extend(streams.then(|| launch.stream.map_or(Value::Null, Value::from)));
             row.extend([launch.start.core_cycles, launch.length.core_cycles].map(Value::from));
             let count = |name: &String| launch.counters.get(name).map_or(Value::Null, |&count| Value::from(count));
             row.extend(meanings.keys().map(count));

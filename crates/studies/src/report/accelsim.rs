@@ -27,8 +27,11 @@ pub fn accelsim(outcome: &Outcome) -> String {
     }
     let mut out = format!("Counters of durawarp under the names of GPGPU-Sim [build {}]\n", outcome.version);
     let mut so_far = CounterSums::new();
-    for (number, launch) in outcome.launches.iter().enumerate() {
-        let _ = writeln!(out, "\nkernel_name = {}\nkernel_launch_uid = {}", launch.kernel, number + 1);
+    // In the order of their ends, as there, which is that of the list where none overlap.
+    let mut launches: Vec<(usize, &Launch)> = (1..).zip(&outcome.launches).collect();
+    launches.sort_by_key(|(_, launch)| launch.start.ticks + launch.length.ticks);
+    for (number, (uid, launch)) in launches.into_iter().enumerate() {
+        let _ = writeln!(out, "\nkernel_name = {}\nkernel_launch_uid = {uid}", launch.kernel);
         let _ = writeln!(out, "gpu_sim_cycle = {}", launch.length.core_cycles);
         // Without counters by launch there are those of the whole run alone.
         if !launch.counters.is_empty() {

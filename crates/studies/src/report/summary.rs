@@ -179,8 +179,13 @@ fn launches(o: &Outcome) -> Table {
     // Only where L1 and shared memory are one has each launch its own capacities.
     let unified = o.launches.iter().any(|launch| launch.l1_kb.is_some());
     let columns = ["kernel", "grid", "block", "CTAs/SM", "limited by"];
-    let split: &[&str] = if unified { &["L1 KiB", "shared KiB"] } else { &[] };
-    table.set_header(columns.iter().chain(split).chain(&["start cycle", "cycles"]).copied());
+    let mut split = if unified { vec!["L1 KiB", "shared KiB"] } else { Vec::new() };
+    // And a stream only where there are several.
+    let streams = o.launches.iter().any(|launch| launch.stream.is_some());
+    if streams {
+        split.push("stream");
+    }
+    table.set_header(columns.iter().chain(&split).chain(&["start cycle", "cycles"]).copied());
     align_right(&mut table, std::iter::once(3).chain(5..7 + split.len()));
     let dims = |d: [u32; 3]| match d {
         [x, 1, 1] => x.to_string(),
@@ -197,6 +202,9 @@ fn launches(o: &Outcome) -> Table {
         ];
         if unified {
             row.extend([launch.l1_kb, launch.shared_kb].map(|kb| kb.map_or_else(String::new, |kb| kb.to_string())));
+        }
+        if streams {
+            row.push(launch.stream.unwrap_or_default().to_string());
         }
         row.extend([count(launch.start.core_cycles), count(launch.length.core_cycles)]);
         table.add_row(row);

@@ -61,7 +61,9 @@ impl View {
             let first = self.address(undo.flag, 0);
             first..first + self.plan.buffers[undo.flag].bytes
         });
-        Ok(Launch { communicates: step.communicates, flags, carveout_percent, ..bound })
+        // What the text of a kernel does not say.
+        let stream = step.order.stream;
+        Ok(Launch { communicates: step.communicates, flags, carveout_percent, stream, ..bound })
     }
 
     /// Threads and shared memory of a launch where they depend on neither loop variables nor the device:

@@ -16,7 +16,7 @@ use super::text::{Home, Job, copy_kernel, copy_kernel_name};
 use crate::expr::{Expr, Value};
 use crate::manifest::instrument::{Generated, Mode, Undo};
 use crate::manifest::source::Programs;
-use crate::manifest::steps::{Arg, HostStep, LaunchStep};
+use crate::manifest::steps::{Arg, HostStep, LaunchOrder, LaunchStep};
 use durawarp_base::diagnostic::Diagnostics;
 use durawarp_kernel::ir::{Elem, Kernel};
 use durawarp_kernel::ptx;
@@ -237,6 +237,7 @@ impl Work<'_> {
             args,
             communicates: None,
             undo: None,
+            order: LaunchOrder::default(),
         })))
     }
 }

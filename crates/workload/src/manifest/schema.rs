@@ -150,6 +150,9 @@ const LAUNCH: &[KeyRule] = &[
     optional("shared", Expression),
     optional("regs", Expression),
     optional("carveout_percent", Expression),
+    optional("stream", Whole),
+    optional("wait", OneOrMany(&Text)),
+    optional("record", Text),
     required("args", List(&Any)),
 ];
 const COPY: &[KeyRule] = &[

@@ -79,6 +79,18 @@ pub(crate) struct LaunchStep {
     pub(crate) communicates: Option<bool>,
     /// The transactions of an instrumented launch.
     pub(crate) undo: Option<Arc<Undo>>,
+    /// What it runs after.
+    pub(crate) order: LaunchOrder,
+}
+
+/// The place of a launch among others.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct LaunchOrder {
+    pub(crate) stream: u64,
+    /// Numbers of the events that it waits for.
+    pub(crate) waits: Vec<usize>,
+    /// The event that it records when it is over.
+    pub(crate) records: Option<usize>,
 }
 
 /// A kernel argument.

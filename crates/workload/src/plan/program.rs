@@ -94,6 +94,13 @@ impl Program {
         })
     }
 
+    /// Launches are of several streams, and the host does nothing to a transaction between them.
+    pub(crate) fn has_streams(&self) -> bool {
+        let mut streams = self.launches().map(|step| step.order.stream);
+        let first = streams.next();
+        streams.any(|stream| Some(stream) != first) && self.launches().all(|step| step.undo.is_none())
+    }
+
     fn add(&mut self, steps: &[HostStep]) {
         for step in steps {
             match step {

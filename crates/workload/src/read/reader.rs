@@ -16,6 +16,15 @@ pub(crate) struct KernelFact {
     pub(crate) communicates: bool,
 }
 
+/// An event that steps name.
+pub(crate) struct NamedEvent {
+    pub(crate) name: String,
+    /// A step records it.
+    pub(crate) recorded: bool,
+    /// Where it was named first.
+    pub(crate) place: Place,
+}
+
 /// What every part of the reading shares.
 pub(crate) struct Reader<'a> {
     pub(crate) programs: &'a Programs,
@@ -25,6 +34,8 @@ pub(crate) struct Reader<'a> {
     pub(crate) texture_objects: Vec<usize>,
     /// What is stated of kernels.
     pub(crate) facts: Vec<KernelFact>,
+    /// Events between launches of several streams.
+    pub(crate) events: Vec<NamedEvent>,
     pub(crate) faults: &'a mut Diagnostics,
 }
 

@@ -270,6 +270,7 @@ impl Reader<'_> {
         let shared = self.integer_at(table, "shared", &inner);
         let regs = self.integer_at(table, "regs", &inner);
         let carveout_percent = self.integer_at(table, "carveout_percent", &inner);
+        let order = self.order(table);
         let (name, place) = table.text("kernel")?;
         let (module, kernel) = match self.programs.called(name, &place) {
             Ok(found) => found,
@@ -316,6 +317,7 @@ impl Reader<'_> {
             args,
             communicates,
             undo: None,
+            order,
         })
     }
 

@@ -1,8 +1,8 @@
 //! The host program of a trace: its commands, one after the other.
 //!
 //! What the host copied in lies in the L2 then, outside simulated time, as Accel-Sim has it
-//! (`-gpgpu_perf_sim_memcpy`); labels may say that it does not. Not modelled: the time of copies, and
-//! streams: kernels of different streams run one after another.
+//! (`-gpgpu_perf_sim_memcpy`); labels may say that it does not. Kernels have the streams of their headers.
+//! Not modelled: the time of copies.
 
 use std::sync::Arc;
 
@@ -37,11 +37,15 @@ impl TraceHost {
         let extents = [survey.header.grid, survey.header.block];
         let file = CtaFile::new(survey.clone(), plan.labels.clone(), plan.layout.clone());
         let launch = Launch::of_trace(survey.kernel.clone(), extents, plan.addresses.clone());
-        Launch { traced: Some(Arc::new(file)), ..launch }
+        Launch { traced: Some(Arc::new(file)), stream: survey.header.stream, ..launch }
     }
 }
 
 impl HostProgram for TraceHost {
+    fn has_streams(&self) -> bool {
+        self.plan.streams() > 1
+    }
+
     fn next(&mut self, _: Option<u64>) -> Result<HostAction, String> {
         loop {
             let plan = self.plan.clone();

@@ -57,6 +57,14 @@ impl TracePlan {
         self.kernels.iter().map(|kernel| u64::from(kernel.kernel.local_bytes)).max().unwrap_or(0)
     }
 
+    /// Streams of all kernels.
+    pub(super) fn streams(&self) -> u64 {
+        let mut streams: Vec<u64> = self.kernels.iter().map(|kernel| kernel.header.stream).collect();
+        streams.sort_unstable();
+        streams.dedup();
+        streams.len() as u64
+    }
+
     /// Everything that decides a run: labels, commands, and the text of every kernel.
     pub(crate) fn fingerprint(&self, take: &mut dyn FnMut(&str, &[u8])) {
         take("labels", format!("{:?}", self.labels).as_bytes());
@@ -79,16 +87,13 @@ impl TracePlan {
             }
             sum
         };
-        let mut streams: Vec<u64> = self.kernels.iter().map(|kernel| kernel.header.stream).collect();
-        streams.sort_unstable();
-        streams.dedup();
         let range = |range: &PersistentRange| (range.name.clone(), [range.start, range.bytes]);
         TraceDescription {
             list: self.list.display().to_string(),
             kernels: self.kernels.len() as u64,
             ctas: self.ctas(),
             warp_instructions: self.warp_instructions(),
-            streams: streams.len() as u64,
+            streams: self.streams(),
             persistent: self.labels.persistent.iter().map(range).collect(),
             stood_in: sum(|kernel| &kernel.stood_in),
             renamed: sum(|kernel| &kernel.renamed),

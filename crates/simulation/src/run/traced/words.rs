@@ -135,7 +135,8 @@ mod tests {
         let text = in_words(&format!("{:?}", Msg::Sm(SmMsg::Reply(reply))));
         let mask = "f".repeat(32);
         assert_eq!(text, format!("Reply: tag 3, kind Write, sectors 0xf, payload Line (mask 0x{mask}, log no)"));
-        assert_eq!(in_words(&format!("{:?}", Msg::Sm(SmMsg::Cta(7)))), "Cta 7");
+        let cta = Msg::Sm(SmMsg::Cta { cta: 7, place: 0, l1_ways: None });
+        assert_eq!(in_words(&format!("{cta:?}")), "Cta: cta 7, place 0");
         let credit = Msg::Sm(SmMsg::Credit(Credit { slice: 2, packets: 1 }));
         assert_eq!(in_words(&format!("{credit:?}")), "Credit: slice 2, packets 1");
     }

@@ -1,0 +1,42 @@
+//! Whether launches of several streams overlap in a run, and if not, why.
+//!
+//! Schemes hear of one kernel at a time, and what judges a journal takes launches for intervals that follow
+//! one another. Under them launches run one after another, in the order of the program, and the outcome says
+//! so.
+
+use super::conduct::Conduct;
+use super::program::Experiment;
+use crate::assemble::Assembly;
+use crate::outcome::Streams;
+use durawarp_kernel::host::HostProgram;
+use durawarp_persist::Scheme;
+use durawarp_schemes::catalogue::DEFAULT_SCHEME;
+
+/// Why launches of several streams, if the program has any, run one after another; none where they overlap.
+pub(super) fn one_by_one(experiment: &Experiment, conduct: &Conduct<'_>, host: &dyn HostProgram) -> Option<String> {
+    let scheme: &dyn Scheme = &*experiment.scheme.built;
+    if scheme.name() != DEFAULT_SCHEME {
+        Some(format!("scheme {} hears of one kernel at a time", scheme.name()))
+    } else if conduct.journal {
+        Some("what is judged after a power failure takes launches one by one".to_owned())
+    } else if experiment.machine.spec.dispatch.concurrent_launches == 1 {
+        Some("dispatch.concurrent_launches is 1".to_owned())
+    } else if !host.has_streams() {
+        Some("the host program sees to transactions between launches".to_owned())
+    } else {
+        None
+    }
+}
+
+/// How launches of several streams ran; none of a program with one.
+pub(super) fn of(machine: &Assembly, one_by_one: Option<String>) -> Option<Streams> {
+    let processor = machine.command_processor();
+    let mut streams: Vec<u64> = processor.launches().iter().map(|launch| launch.stream).collect();
+    streams.sort_unstable();
+    streams.dedup();
+    (streams.len() > 1).then(|| Streams {
+        streams: streams.len() as u64,
+        most_at_once: u64::from(processor.most_at_once()),
+        one_by_one,
+    })
+}
