@@ -109,7 +109,7 @@ pub struct LaunchRecord {
     /// Threads of a CTA in x, y, z.
     pub block: [u32; 3],
     /// When the host asked for it and its stream was free, in ticks, without what the host did outside
-    /// simulated time just before; [`Time::MAX`] for one that has not begun.
+    /// simulated time just before; the last tick there is for one that has not begun.
     pub start: Time,
     /// When its last store was performed and the command processor knew, in ticks.
     pub end: Time,
