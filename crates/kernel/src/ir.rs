@@ -132,6 +132,8 @@ pub enum Op {
     /// which `imm` is added, `src[1]` that in shared memory, `src[2]` the number of bytes, `src[3]` the
     /// address of its barrier (32-bit each; [`NONE`] where absent).
     Bulk(Bulk),
+    /// Registers of a thread change hands between the warp and its CTA (`setmaxnreg`). All lanes take part.
+    Registers(RegisterStep),
     /// d = a b + c of matrices whose elements lie across a warp. `src` is the fragment of a, `dst` that of d;
     /// those of b and c, and metadata, are entry `imm` of [`Kernel::fragments`]. Executed by
     /// `Warp::multiply`.
@@ -163,6 +165,15 @@ pub struct Bulk {
 }
 
 value!(record Bulk { kind, atom, elem });
+
+/// How many registers a thread of a warp has from now on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RegisterStep {
+    /// So many, the others go to the pool of its CTA (`setmaxnreg.dec`).
+    Release(u16),
+    /// So many, once the pool of its CTA has as many as that takes (`setmaxnreg.inc`).
+    Request(u16),
+}
 
 /// Slots of the fragments of a matrix instruction that [`Inst`] has no room for; [`NONE`] where absent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

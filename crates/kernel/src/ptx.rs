@@ -274,6 +274,7 @@ fn kernel(
         }
     }
     let bounds = lower.bounds(&function.limits);
+    lower.body.most_registers = bounds.registers;
     // A body is not lowered when parameters have faults: every use of such a parameter would be one more.
     if lower.faults.is_empty() {
         lower.entry(function, &params);

@@ -116,9 +116,14 @@ pub(super) fn is_seen(inst: &Inst) -> bool {
         Op::Mem(mem) => !matches!(mem.kind, MemKind::Load | MemKind::Texture(_) | MemKind::Matrix(_)),
         Op::Branch { .. } | Op::Exit | Op::Trap(_) | Op::Barrier(_) | Op::Call { .. } | Op::Return | Op::Pm(_) => true,
         Op::Bulk(_) => true,
-        Op::Alu(_) | Op::Fence(_) | Op::Nop | Op::Machine(_) | Op::Copies(_) | Op::BulkGroups(_) | Op::Matrix(_) => {
-            false
-        }
+        Op::Alu(_)
+        | Op::Fence(_)
+        | Op::Nop
+        | Op::Registers(_)
+        | Op::Machine(_)
+        | Op::Copies(_)
+        | Op::BulkGroups(_)
+        | Op::Matrix(_) => false,
     }
 }
 

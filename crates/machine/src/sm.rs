@@ -39,6 +39,7 @@ mod persist;
 mod persist_order;
 mod port;
 mod record;
+mod registers;
 mod report;
 mod requests;
 mod slots;

@@ -179,6 +179,13 @@ impl Bench {
         self
     }
 
+    /// Directives of the kernel of the last launch, such as `.maxnreg 64`.
+    pub fn with_directives(&mut self, directives: &str) -> &mut Self {
+        let text = &mut self.plans.last_mut().unwrap().text;
+        *text = text.replacen("p_n)\n{", &format!("p_n)\n{directives}\n{{"), 1);
+        self
+    }
+
     /// Registers a thread of the last launch.
     pub fn with_registers(&mut self, registers: u32) -> &mut Self {
         self.plans.last_mut().unwrap().registers = Some(registers);

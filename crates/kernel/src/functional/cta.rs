@@ -282,6 +282,11 @@ impl Cta {
                         return Ok(());
                     }
                 }
+                // Only a machine counts registers.
+                Op::Registers(_) => {
+                    warp.check_whole(launch, lanes, "setmaxnreg").map_err(RunError::Fault)?;
+                    warp.advance();
+                }
                 Op::Matrix(_) => {
                     warp.multiply(inst, launch, lanes).map_err(RunError::Fault)?;
                     warp.advance();

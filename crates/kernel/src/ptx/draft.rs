@@ -189,6 +189,10 @@ pub(super) struct Body {
     /// Places in the text of stores and atomics that release.
     pub(super) releases: Vec<usize>,
     pub(super) warnings: Vec<Diagnostic>,
+    /// Registers of a thread, at most, as the kernel's directives have it.
+    pub(super) most_registers: Option<u32>,
+    /// Warps change how many they have of these.
+    pub(super) moves_registers: bool,
 }
 
 impl Body {

@@ -18,6 +18,7 @@ mod memory;
 mod mma;
 mod persist;
 mod phase;
+mod registers;
 mod stack;
 mod surface;
 mod video;
@@ -34,7 +35,7 @@ use super::types::Ty;
 use words::{Family, MODIFIERS, Mods, Select, UNSUPPORTED};
 
 /// The families of opcodes, those that programs use most first.
-const FAMILIES: [&[Family]; 16] = [
+const FAMILIES: [&[Family]; 17] = [
     int::FAMILY,
     memory::FAMILY,
     convert::FAMILY,
@@ -44,6 +45,7 @@ const FAMILIES: [&[Family]; 16] = [
     lanes::FAMILY,
     matrix::FAMILY,
     mma::FAMILY,
+    registers::FAMILY,
     wmma::FAMILY,
     persist::FAMILY,
     copy::FAMILY,

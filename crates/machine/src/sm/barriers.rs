@@ -1,4 +1,5 @@
-//! CTAs and barriers in the core of an SM: start, arrival, opening, exit.
+//! CTAs and barriers in the core of an SM: start, arrival, opening, exit; and registers that warps of a CTA
+//! pass on, which others wait for as at a barrier.
 //!
 //! Barriers count warps; a warp that has exited is not waited for (CUDA: "exited threads do not
 //! participate"). Arrival at a persist barrier of a CTA or of the kernel is the same under every scheme; what
@@ -7,7 +8,8 @@
 //! Invariant: a warp waits at one barrier at a time.
 
 use durawarp_engine::Time;
-use durawarp_kernel::ir::{Barrier, Class, Op};
+use durawarp_kernel::fault::{FaultKind, ProgramFault};
+use durawarp_kernel::ir::{Barrier, Class, Op, RegisterStep};
 use durawarp_kernel::launch::Launch;
 use durawarp_kernel::traced::TraceFault;
 use durawarp_persist::handler::SmEvent;
@@ -19,6 +21,7 @@ use super::cta::{BarrierState, CtaSlot};
 use super::handler_host::SmHost;
 use super::launches::LaunchTable;
 use super::record::Record;
+use super::registers::Taken;
 use super::slots::{FenceOrder, UnderWay};
 use super::wait::Wait;
 
@@ -102,6 +105,7 @@ impl IssueCore {
         slot.under_way = UnderWay::default();
         slot.order = FenceOrder::default();
         self.ctas[cta].live |= 1 << at;
+        self.ctas[cta].registers.admit(at as u8, launch.registers_per_thread as u16);
         let scheduler = usize::from(self.slots[at].scheduler);
         let slots = &mut self.slots;
         let rank = self.schedulers[scheduler].admit(at as u8, |slot, rank| slots[usize::from(slot)].rank = rank);
@@ -317,5 +321,36 @@ impl IssueCore {
                 self.open_arrival(cta, PersistScope::Kernel, cycle, launch, record);
             }
         }
+    }
+
+    /// A `setmaxnreg` of a warp, whose pc has moved; true when the warp waits.
+    ///
+    /// # Errors
+    /// What the ISA leaves undefined.
+    pub(super) fn move_registers(
+        &mut self,
+        warp: usize,
+        step: RegisterStep,
+        pc: u32,
+        cycle: u32,
+        launch: &Launch,
+    ) -> Result<bool, Box<ProgramFault>> {
+        let slot = &self.slots[warp];
+        let taken = self.ctas[usize::from(slot.cta)].registers.step(warp as u8, step).map_err(|what| {
+            let lane = slot.warp.live().trailing_zeros();
+            Box::new(ProgramFault::new(FaultKind::Unsupported(what), launch, &slot.warp, pc, lane))
+        })?;
+        let Taken::Passes(others) = taken else {
+            self.enter(warp, Wait::Registers, cycle + 1);
+            return Ok(true);
+        };
+        // As at a barrier that opens: a control latency later.
+        for other in others.into_iter().map(usize::from) {
+            let earliest = cycle + self.latency[Class::Control as usize];
+            let slot = &mut self.slots[other];
+            slot.not_before = slot.not_before.max(earliest);
+            self.settle(other, cycle, launch);
+        }
+        Ok(false)
     }
 }

@@ -7,6 +7,8 @@ use durawarp_checkpoint::value;
 use durawarp_engine::Time;
 use durawarp_persist::vocab::{Boundary, PersistScope};
 
+use super::registers::RegisterPool;
+
 /// One of a CTA's 16 barriers.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct BarrierState {
@@ -79,10 +81,13 @@ pub(super) struct CtaSlot {
     pub(super) releasing: u64,
     /// What its scheme wants at its end.
     pub(super) boundary: Boundary,
+    /// Registers that its warps pass on.
+    pub(super) registers: RegisterPool,
 }
 
 value!(record CtaSlot {
     cta, launch, live, left, flushing, ended, shared, writers, fenced, barriers, arrivals, releasing, boundary,
+    registers,
 });
 
 impl CtaSlot {
@@ -104,6 +109,7 @@ impl CtaSlot {
         self.writers.begin(watched);
         self.barriers = [BarrierState::default(); 16];
         self.arrivals = [PersistArrival::default(); 2];
+        self.registers.clear();
     }
 
     /// Its persist barrier of a scope.

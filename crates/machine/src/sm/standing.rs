@@ -89,7 +89,7 @@ fn resident<'a>(slot: usize, launches: &LaunchTable, core: &'a IssueCore, lsu: &
         Wait::Issue | Wait::Latency | Wait::Register | Wait::Copies(_) | Wait::FrontEnd => Stands::Runs,
         // The instruction behind the fence is its next.
         Wait::Performed(_) | Wait::Released(_) | Wait::Durable { .. } => Stands::Runs,
-        Wait::Bulk(_) | Wait::BulkReads(_) | Wait::BulkDurable => Stands::Runs,
+        Wait::Bulk(_) | Wait::BulkReads(_) | Wait::BulkDurable | Wait::Registers => Stands::Runs,
     };
     let cta = &core.ctas[usize::from(at.cta)];
     let open = lsu.open_loads().filter(|load| usize::from(load.warp) == slot);

@@ -7,6 +7,7 @@
 //! | `Latency` | the cycle has come that its scoreboard names | execution |
 //! | `Register` | memory has written the registers of its next instruction | memory |
 //! | `Barrier` | the barrier opens | barrier |
+//! | `Registers` | the pool of its CTA has those that it asks for | barrier |
 //! | `Copies` | all its groups of asynchronous copies but the last ones have arrived | memory |
 //! | `Bulk` | all its groups of bulk copies but the last ones are complete | memory |
 //! | `BulkReads` | these have read shared memory | memory |
@@ -38,6 +39,8 @@ pub(super) enum Wait {
     Register,
     /// A barrier of its CTA, or a persist barrier that others have yet to come to.
     Barrier,
+    /// Registers that other warps of its CTA have yet to release.
+    Registers,
     /// Its groups of asynchronous copies, but the last ones, of this number.
     Copies(u32),
     /// Its groups of bulk copies, but the last ones, of this number.
@@ -76,7 +79,7 @@ pub(super) enum Wait {
 }
 
 value!(choice Wait {
-    NoWarp, Issue, Latency, Register, Barrier, Copies(groups), Bulk(groups), BulkReads(groups), BulkDurable, Performed(then), Released(then),
+    NoWarp, Issue, Latency, Register, Barrier, Registers, Copies(groups), Bulk(groups), BulkReads(groups), BulkDurable, Performed(then), Released(then),
     Durable { ordered, flushing, then }, Marker(scope), Peers(scope), FrontEnd, Drained,
 });
 
@@ -143,7 +146,7 @@ impl Wait {
             Wait::Issue => Account::Ready,
             Wait::Latency => Account::Execution,
             Wait::Register | Wait::Copies(_) | Wait::Bulk(_) | Wait::BulkReads(_) => Account::Memory,
-            Wait::Barrier => Account::Barrier,
+            Wait::Barrier | Wait::Registers => Account::Barrier,
             Wait::Performed(_) | Wait::Released(_) => Account::Fence,
             Wait::Durable { .. } | Wait::BulkDurable => Account::Persist,
             Wait::Marker(_) | Wait::Peers(_) | Wait::FrontEnd => Account::Persist,

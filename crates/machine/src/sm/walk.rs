@@ -285,6 +285,22 @@ impl Sm {
                     return;
                 }
             }
+            Op::Registers(step) => {
+                let whole = slot.warp.check_whole(launch, lanes, "setmaxnreg");
+                slot.warp.advance();
+                let moved = whole.and_then(|()| match lanes {
+                    0 => Ok(false),
+                    _ => self.core.move_registers(warp, step, pc as u32, cycle, launch),
+                });
+                match moved {
+                    Ok(false) => {}
+                    Ok(true) => return,
+                    Err(fault) => {
+                        self.fail(*fault, cx);
+                        return;
+                    }
+                }
+            }
             Op::Matrix(_) => {
                 let multiplied = slot.warp.multiply(inst, launch, lanes);
                 slot.warp.advance();

@@ -25,7 +25,7 @@ pub(in crate::ptx) const MODIFIERS: [&str; 76] = [
 ];
 
 /// Opcodes of the ISA that are deliberately not supported, and why.
-pub(super) const UNSUPPORTED: [(&str, &str); 10] = [
+pub(super) const UNSUPPORTED: [(&str, &str); 9] = [
     ("wgmma", "matrix instructions"),
     ("tcgen05", "matrix instructions"),
     ("multimem", "multicast memory"),
@@ -35,7 +35,6 @@ pub(super) const UNSUPPORTED: [(&str, &str); 10] = [
     ("txq", "texture queries"),
     ("tld4", "texture gathers"),
     ("istypep", "opaque handles"),
-    ("setmaxnreg", "register reallocation"),
 ];
 
 /// The modifiers of an instruction, each to be taken once.
