@@ -97,7 +97,7 @@ fn element(ty: &str, next: &mut impl FnMut() -> u32) -> u32 {
         "f16" => next() & 0x83ff | (10 + next() % 10) << 10,
         "bf16" => next() & 0x807f | (120 + next() % 14) << 7,
         "tf32" => next() << 13 & 0x807f_e000 | (120 + next() % 14) << 23,
-        "e4m3" | "e5m2" => next() & 0x80 | 0x20 + next() % 0x30,
+        "e4m3" | "e5m2" => next() & 0x80 | (0x20 + next() % 0x30),
         _ => next() & (u32::MAX >> (32 - width(ty))),
     }
 }
@@ -155,7 +155,7 @@ impl Shape {
                     1 => [[0, 1], [2, 3]][next() as usize % 2],
                     _ => [[0, 1], [0, 2], [1, 2], [0, 3], [1, 3], [2, 3]][next() as usize % 6],
                 };
-                if !ascending && has > 1 && next() % 2 == 0 {
+                if !ascending && has > 1 && next().is_multiple_of(2) {
                     pair.swap(0, 1);
                 }
                 sparse.metadata[row].push((pair[0] | pair[1] << 2) as u32);
@@ -177,14 +177,14 @@ impl Shape {
     /// zeros elsewhere, which name nothing.
     fn lanes(&self, product: &Product, selector: usize, a: &Sparse, b: &Matrix, c: &Matrix) -> [Lane; 32] {
         let mut lanes = product.fragments(&matrix(1, 1, |_, _| 0), b, c);
-        for lane in 0..32 {
-            for register in 0..product.registers[0] {
+        for (lane, registers) in lanes.iter_mut().enumerate() {
+            for (register, held) in registers.iter_mut().enumerate().take(product.registers[0]) {
                 let row = lane / 4 + 8 * (register % 2);
                 let first = self.reach * (lane % 4) + 4 * self.reach * (register / 2);
                 let inside =
                     a.columns[row].iter().zip(&a.bits[row]).filter(|(at, _)| (first..first + self.reach).contains(at));
                 for (n, (_, bits)) in inside.enumerate() {
-                    lanes[lane][register] |= bits << (n * product.bits);
+                    *held |= bits << (n * product.bits);
                 }
             }
         }
@@ -227,10 +227,10 @@ fn sparse_products_are_those_of_a_plain_model_for_every_selector() {
                     _ => [next() % 1000, i32::MAX as u32 - next() % 100, i32::MIN as u32 + next() % 100][row % 3],
                 });
                 let d = product.run(&shape.lanes(&product, selector, &a, &b, &c));
-                for row in 0..16 {
-                    for column in 0..8 {
+                for (row, sums) in d.iter().enumerate() {
+                    for (column, &sum) in sums.iter().enumerate() {
                         let expected = shape.expected(product.name, &a, &b, &c, row, column);
-                        assert_eq!(d[row][column], expected, "{} {selector} ({row}, {column})", product.name);
+                        assert_eq!(sum, expected, "{} {selector} ({row}, {column})", product.name);
                     }
                 }
             }
