@@ -247,6 +247,20 @@ fn a_trace_configuration_counts_more_for_what_it_says() {
 }
 
 #[test]
+fn tensor_cores_of_traces_have_the_one_time_that_their_file_gives() {
+    let (code, toml, _) = imported("cli/import_tensor", TITAN_X, Some("-trace_opcode_latency_initiation_tensor 8,4\n"));
+    assert_eq!(code, Some(0), "{toml}");
+    for line in [
+        "matrix_cycles = { value = 13, source = \"-trace_opcode_latency_initiation_tensor, + 5 stages\" }",
+        "half_interval_cycles = { value = 4, source = \"-trace_opcode_latency_initiation_tensor\" }",
+    ] {
+        assert!(toml.contains(line), "{toml}");
+    }
+    let (_, toml, _) = imported("cli/import_no_tensor", TITAN_X, Some("-trace_opcode_latency_initiation_sp 3,2\n"));
+    assert!(!toml.contains("matrix_cycles"), "as titan-x: none\n{toml}");
+}
+
+#[test]
 fn every_value_that_is_none_is_told_with_its_place() {
     let wrong = "-gpgpu_n_clusters many\n-gpgpu_clock_domains 1417:1417\n-gpgpu_cache:dl2 S:64\n";
     let (code, _, told) = imported("cli/import_wrong", wrong, None);

@@ -183,13 +183,24 @@ fn traced_latencies(options: &Options<'_>, keys: &mut Keys<'_>) {
     if !options.gives_any("trace_opcode_") {
         return;
     }
-    for (unit, classes) in [("int", &["int", "int_mul"][..]), ("sp", &["fp32"]), ("dp", &["fp64"]), ("sfu", &["sfu"])] {
+    let of = |unit: &str| {
         let option = format!("trace_opcode_latency_initiation_{unit}");
-        let Some(both) = options.numbers(&option, 2) else { continue };
+        options.numbers(&option, 2).map(|both| (option, both[0] + STAGES, both[1].max(1.0)))
+    };
+    for (unit, classes) in [("int", &["int", "int_mul"][..]), ("sp", &["fp32"]), ("dp", &["fp64"]), ("sfu", &["sfu"])] {
+        let Some((option, cycles, interval)) = of(unit) else { continue };
         for class in classes {
-            keys.put(&format!("latency.{class}_cycles"), both[0] + STAGES, &option, ", + 5 stages");
-            keys.put(&format!("interval.{class}_cycles"), both[1].max(1.0), &option, "");
+            keys.put(&format!("latency.{class}_cycles"), cycles, &option, ", + 5 stages");
+            keys.put(&format!("interval.{class}_cycles"), interval, &option, "");
         }
+    }
+    // One number for products of every shape.
+    let has = options.gives_any("trace_opcode_latency_initiation_tensor")
+        || options.number("gpgpu_tensor_core_avail").unwrap_or(0.0) != 0.0;
+    let Some((option, cycles, interval)) = of("tensor").filter(|_| has) else { return };
+    for shape in ["matrix", "half"] {
+        keys.put(&format!("tensor.{shape}_cycles"), cycles, &option, ", + 5 stages");
+        keys.put(&format!("tensor.{shape}_interval_cycles"), interval, &option, "");
     }
 }
 
