@@ -189,7 +189,7 @@ mod tests {
     fn the_keys_that_a_row_names_are_those_that_its_option_sets() {
         let adaptive = "-gpgpu_adaptive_cache_config 1\n-gpgpu_cache:dl1 S:4:128:64,L:T:m:L:L,A:512:8,16:0,32\n\
                         -gpgpu_shmem_size 98304\n-gpgpu_shmem_option 0,96\n-gpgpu_unified_l1d_size 128\n\
-                        -trace_opcode_latency_initiation_int 4,1\n-gpgpu_gmem_skip_L1D 0\n";
+                        -trace_opcode_latency_initiation_tensor 4,1\n-gpgpu_gmem_skip_L1D 0\n";
         let fixed = "-gpgpu_cache:dl1 S:4:128:64,L:T:m:L:L,A:512:8,16:0,32\n";
         let letters = format!("-gpgpu_mem_addr_mapping {LETTERS}\n");
         let mut set: Vec<Set> = Vec::new();

@@ -8,6 +8,9 @@ use super::options::Options;
 /// Stages of GPGPU-Sim's pipeline that its table of latencies leaves out (measured on it for `titan-x`).
 const STAGES: f64 = 5.0;
 
+/// The most launches that a machine has in flight at once.
+const MOST_LAUNCHES: f64 = 128.0;
+
 /// Of a controller's constant delay, what is on the way back, in ns, as on `titan-x`.
 const BACK_NS: f64 = 10.0;
 
@@ -346,6 +349,11 @@ fn memory(options: &Options<'_>, [core_mhz, memory_mhz]: [f64; 2], keys: &mut Ke
     if let [Some(bytes), Some(count), Some(times)] = [width, chips, ratio].map(|option| options.number(option)) {
         let note = format!(" x {} x {}", options.source(chips), options.source(ratio));
         keys.put("bus.bytes_per_cycle", bytes * count * times, width, &note);
+    }
+    let launches = "gpgpu_max_concurrent_kernel";
+    if let Some(most) = options.number(launches) {
+        let note = if most > MOST_LAUNCHES { ": 128 is the most here" } else { "" };
+        keys.put("dispatch.concurrent_launches", most.clamp(1.0, MOST_LAUNCHES), launches, note);
     }
     // Delays that GPGPU-Sim counts in cycles of the core are times here.
     if core_mhz > 0.0 {
