@@ -176,8 +176,8 @@ fn shown(place: String, line: &str) -> Option<Shown> {
     let whole = words.join(" ");
     let of_own = words.iter().position(|word| word == "--").unwrap_or(words.len());
     let of_program = words.split_off(of_own);
-    if words[0] == "run" && !whole.contains("--profile") && !whole.contains("--from") && !whole.contains("kernelslist")
-    {
+    let has_its_size = ["--profile", "--from", "kernelslist", ".tracez"].iter().any(|own| whole.contains(own));
+    if words[0] == "run" && !has_its_size {
         words.extend(["--profile", "ci"].map(str::to_owned));
     }
     if let Some((_, options)) = SMALLER.iter().find(|(begin, _)| whole.starts_with(begin)) {
