@@ -16,9 +16,9 @@ struct Shape {
     depth: usize,
     /// Columns from which a register of a has its elements.
     reach: usize,
-    /// Elements that a chunk has, of so many.
+    /// Elements that a has of a chunk, and columns of a chunk.
     chunk: (usize, usize),
-    /// Selectors that there are.
+    /// How many selectors the shape takes.
     selectors: usize,
     metadata: MetadataPlace,
 }

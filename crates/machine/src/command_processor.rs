@@ -359,7 +359,7 @@ impl CommandProcessor {
                 let contents = Contents::new(*self.ports.map(), memory.into_ranges());
                 self.look(HostLook::replace(Arc::new(contents), self.ports.map().slices(), cx.now()), cx);
             }
-            // Whoever goes on wakes this component: until then it asks for nothing.
+            // The sampler wakes this component when it goes on. Until then it asks for nothing.
             HostAction::Sample(SampleStep::Pause) => {
                 self.host.pause(cx.now());
                 self.step = Step::Paused;

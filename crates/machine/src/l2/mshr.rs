@@ -47,7 +47,7 @@ pub(super) struct MshrFile {
     of: Vec<u16>,
     entries: Entries<Mshr>,
     unit: MshrUnit,
-    /// MSHRs that there are.
+    /// How many MSHRs the slice has.
     most: usize,
     /// Requests that one MSHR holds.
     merges: usize,
@@ -199,7 +199,7 @@ impl MshrFile {
 mod tests {
     use super::*;
 
-    /// A file of so many MSHRs of a unit, two merges each, over eight places.
+    /// `most` MSHRs of a unit, each with two merges, over eight places.
     fn file(unit: MshrUnit, most: usize) -> MshrFile {
         let (of, entries) = (vec![NO_MSHR; 8], Entries::new(most as u32));
         MshrFile { of, entries, unit, most, merges: 2, sectors: 0 }

@@ -108,14 +108,14 @@ impl L2Slice {
         let Some(place) = self.array.find(request.line) else { return self.serve_miss(request, None, cx) };
         if let Some(mshr) = self.mshrs.of(place) {
             let (line, wanted, from) = (request.line, self.wanted(place, &request), request.from);
-            let more = self.mshrs.not_requested(mshr, self.array.missing(place, wanted));
+            let more = self.lacking(mshr, wanted);
             if !self.mshrs.has_room(mshr, request.sectors, more) {
                 return Served::Stalled(request);
             }
             self.counters.mshr_merges += 1;
             self.mshrs.push(mshr, request);
             // What it lacks is requested at once, not when its turn comes.
-            self.fetch(mshr, line, wanted, from, cx);
+            self.fetch(mshr, line, more, from, cx);
             return Served::Done(0);
         }
         if !self.satisfies(place, &request) {
@@ -175,7 +175,7 @@ impl L2Slice {
         } else {
             self.mshrs.push(mshr, request);
         }
-        self.fetch(mshr, line, wanted, from, cx);
+        self.fetch(mshr, line, self.lacking(mshr, wanted), from, cx);
         Served::Done(bytes)
     }
 
@@ -407,10 +407,13 @@ impl L2Slice {
         self.mshrs.of(place).is_some_and(stores)
     }
 
-    /// Requests the sectors of a request that are neither there nor on their way, if there is a credit.
-    fn fetch(&mut self, mshr: u16, line: u64, wanted: u8, from: Requester, cx: &mut Ctx<'_, Msg>) {
-        let missing = self.array.missing(self.mshrs.place(mshr), wanted);
-        let sectors = self.mshrs.not_requested(mshr, missing);
+    /// The sectors of those wanted that are neither there nor on their way.
+    fn lacking(&self, mshr: u16, wanted: u8) -> u8 {
+        self.mshrs.not_requested(mshr, self.array.missing(self.mshrs.place(mshr), wanted))
+    }
+
+    /// Requests sectors that are neither there nor on their way, if there are any and a credit.
+    fn fetch(&mut self, mshr: u16, line: u64, sectors: u8, from: Requester, cx: &mut Ctx<'_, Msg>) {
         if sectors != 0 && self.memory.may_read() {
             self.mshrs.requested(mshr, sectors);
             self.counters.fetches += 1;
@@ -578,7 +581,7 @@ impl L2Slice {
             } else {
                 let (line, wanted, from) = (request.line, self.wanted(place, &request), request.from);
                 self.mshrs.push_front(mshr, request);
-                self.fetch(mshr, line, wanted, from, cx);
+                self.fetch(mshr, line, self.lacking(mshr, wanted), from, cx);
                 return;
             }
         }

@@ -48,7 +48,7 @@ impl RegisterPool {
         self.waiting.clear();
     }
 
-    /// A warp of the CTA begins with so many.
+    /// A warp of the CTA begins with this many registers a thread.
     pub(super) fn admit(&mut self, warp: u8, registers: u16) {
         self.owners.push((warp, registers));
     }
