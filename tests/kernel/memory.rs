@@ -3,7 +3,7 @@
 
 use crate::ptx_common::{Ran, Setup, run_text};
 use durawarp::kernel::functional::{Event, Limits, Observer, Wanted, run_observed};
-use durawarp::kernel::ir::Elem;
+use durawarp::kernel::ir::{Elem, Op, Scope};
 use durawarp::kernel::launch::Texture;
 use durawarp::kernel::memory::FlatMemory;
 
@@ -122,6 +122,40 @@ fn cache_operators_orders_and_hints_are_accepted() {
     }
     check("pm.st.log.global.v2.u32 [%out], {1, 2};", 0x2_0000_0001);
     check("pm.st.nt.v4.f32 [%out], {%f1, %f1, %f1, %f1};", 0);
+}
+
+#[test]
+fn an_access_that_releases_or_acquires_is_a_fence_before_or_behind_it() {
+    // What is emitted: fences and accesses, in order.
+    let emitted = |text: &str| {
+        let ptx = format!(
+            ".version 7.0 .target sm_70 .visible .entry k(.param .u64 p) {{ .reg .b64 %a; .reg .b32 %r; \
+             ld.param.u64 %a, [p];\n{text};\nret; }}"
+        );
+        let module = durawarp::kernel::ptx::parse("k.ptx", &ptx).unwrap();
+        let of = |op: &Op| match op {
+            Op::Fence(Scope::Gpu) => Some("gpu"),
+            Op::Fence(Scope::Sys) => Some("sys"),
+            Op::Fence(Scope::Cta) => Some("cta"),
+            Op::Mem(_) => Some("access"),
+            _ => None,
+        };
+        module.kernels[0].code.iter().filter_map(|inst| of(&inst.op)).collect::<Vec<_>>()
+    };
+    for (text, expected) in [
+        ("ld.acquire.gpu.global.u32 %r, [%a]", &["access", "gpu"][..]),
+        ("ld.acquire.sys.u32 %r, [%a]", &["access", "sys"]),
+        ("ld.relaxed.gpu.u32 %r, [%a]", &["access"]),
+        ("ld.acquire.cta.u32 %r, [%a]", &["access"]),
+        ("st.release.cluster.u32 [%a], 1", &["gpu", "access"]),
+        ("atom.add.release.gpu.u32 %r, [%a], 1", &["gpu", "access"]),
+        ("atom.add.acquire.gpu.u32 %r, [%a], 1", &["access", "gpu"]),
+        ("atom.acq_rel.sys.global.add.u32 %r, [%a], 1", &["sys", "access", "sys"]),
+        ("red.release.gpu.global.add.u32 [%a], 1", &["gpu", "access"]),
+        ("atom.add.u32 %r, [%a], 1", &["access"]),
+    ] {
+        assert_eq!(emitted(text), expected, "{text}");
+    }
 }
 
 #[test]

@@ -11,6 +11,7 @@ mod checkpoints;
 mod coherence;
 mod combining_l1;
 mod config;
+mod cooperative;
 mod counted;
 mod datasheet_latency;
 mod datasheet_memory;

@@ -212,6 +212,12 @@ fn unexpected(path: &str, scheme: &str, set: &[&str]) -> Vec<String> {
     faults
 }
 
+/// Schemes under which a program meets other memories. Trees have thousands of states to judge; under every scheme they
+/// are judged on one memory.
+fn schemes_of(path: &str) -> &'static [&'static str] {
+    if path.contains("/tree_") { &["store+clwb"] } else { &["nt-store", "store+clwb", "strict"] }
+}
+
 #[test]
 fn every_program_gives_what_it_says_where_open_rows_are_lost() {
     let rows = ["persist.domain=media", "nvm.write_mode=row_buffer", "nvm.row_write_ns=320"];
@@ -221,10 +227,7 @@ fn every_program_gives_what_it_says_where_open_rows_are_lost() {
         .flat_map_iter(|path| ["idle", "close"].map(|when| (path, format!("nvm.row_write_when={when}"))))
         .flat_map_iter(|(path, when)| {
             let set: Vec<&str> = rows.into_iter().chain([when.as_str()]).collect();
-            ["nt-store", "store+clwb", "strict"]
-                .into_iter()
-                .flat_map(|scheme| unexpected(path, scheme, &set))
-                .collect::<Vec<_>>()
+            schemes_of(path).iter().flat_map(|scheme| unexpected(path, scheme, &set)).collect::<Vec<_>>()
         })
         .collect();
     assert!(faults.is_empty(), "{}", faults.join("\n"));
@@ -238,8 +241,8 @@ fn every_program_gives_what_it_says_behind_a_buffer_lost_or_durable() {
         .par_iter()
         .flat_map_iter(|path| [(path, lost.as_str()), (path, "nvm.device=optane-100")])
         .flat_map_iter(|(path, device)| {
-            ["nt-store", "store+clwb", "strict"]
-                .into_iter()
+            schemes_of(path)
+                .iter()
                 .flat_map(|scheme| unexpected(path, scheme, &["persist.domain=media", device]))
                 .collect::<Vec<_>>()
         })

@@ -89,7 +89,7 @@ fn a_grid_barrier_with_too_many_ctas_tells_how_many_have_not_started() {
     assert!(spin.starts_with("128 warps of 16 CTAs of kernel `k` repeat "), "{spin}");
     assert!(spin.ends_with("reads 16 from byte 0 of `f`"), "{spin}");
     assert!(room.starts_with("84 CTAs of the grid have not started: they wait for room"), "{room}");
-    assert!(room.ends_with("(a cooperative launch would refuse such a grid)"), "{room}");
+    assert!(room.ends_with("(a kernel with `grid.sync()` refuses such a grid)"), "{room}");
 }
 
 #[test]

@@ -7,6 +7,7 @@
 //! | [`diagnostic`] | faults with file, line and column, all at once, and names that are near |
 //! | [`input`] | files as text and bytes |
 //! | [`document`] | documents in TOML: what may stand in them, drafts, overrides |
+//! | [`sparse`] | copies of large memories that were hardly written |
 //! | [`mod@spec`] | parameters as fields with meaning, unit and range |
 //! | [`stats`] | counters with descriptions, histograms, tables |
 //! | [`timeline`] | spans and levels over time, bounded in number |
@@ -17,6 +18,7 @@ pub mod cell;
 pub mod diagnostic;
 pub mod document;
 pub mod input;
+pub mod sparse;
 pub mod spec;
 pub mod stats;
 pub mod timeline;

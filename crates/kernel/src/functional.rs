@@ -35,6 +35,8 @@ pub use interface::{
 
 /// Warp instructions of one CTA before another CTA gets its turn.
 const TURN: u64 = 1 << 16;
+/// The same of a cooperative launch, whose CTAs ask again and again whether all have come.
+const COOPERATIVE_TURN: u64 = 1 << 9;
 
 /// Runs a launch to its end.
 ///
@@ -117,6 +119,11 @@ fn drive(
     // Finished CTAs, whose allocations are used again.
     let mut spare: Vec<Cta> = Vec::new();
     let (mut next, total) = (ctas.start, ctas.end);
+    // CTAs of a cooperative launch wait for each other: all are resident, and none waits for long.
+    let (at_once, turn) = match launch.kernel.is_cooperative() {
+        true => (usize::MAX, COOPERATIVE_TURN),
+        false => (limits.resident_ctas.max(1), TURN),
+    };
     // Turns since a CTA began or came to an end, and when it is looked whether all only repeat themselves.
     let (mut turns, mut look) = (0, 1);
     loop {
@@ -131,8 +138,7 @@ fn drive(
             at_grid.iter_mut().for_each(Cta::pass_grid);
             resident.extend(at_grid.drain(..));
         }
-        let room = resident.len() < limits.resident_ctas.max(1);
-        let mut cta = if next < total && room {
+        let mut cta = if next < total && resident.len() < at_once {
             let mut cta = spare.pop().unwrap_or_default();
             cta.start(launch, next, limits, memory, starts);
             next += 1;
@@ -148,7 +154,7 @@ fn drive(
         if limits.stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) {
             return Err(RunError::Stopped);
         }
-        match cta.run(launch, memory, &mut counts, left.min(TURN), observer)? {
+        match cta.run(launch, memory, &mut counts, left.min(turn), observer)? {
             CtaProgress::Done => {
                 if let Some(observer) = observer {
                     (observer.tell)(Event::Ended { cta: cta.index() });
@@ -163,11 +169,14 @@ fn drive(
             CtaProgress::Paused => {
                 resident.push_back(cta);
                 turns += 1;
-                // Ever more rarely, and when all have had their turn.
-                if turns == look * resident.len() {
+                // Ever more rarely, and when all have had their turn. One that has yet to begin may end
+                // all waits.
+                let may_begin = next < total && resident.len() < at_once;
+                if !may_begin && turns >= look * resident.len() {
                     look *= 2;
                     if resident.iter_mut().all(|cta| cta.repeats(launch, memory)) {
-                        let at = resident[0].place(launch);
+                        let first = resident.iter().min_by_key(|cta| cta.index());
+                        let at = first.map(|cta| cta.place(launch)).unwrap_or_default();
                         return Err(RunError::Repeats { kernel: launch.kernel.name.clone(), at });
                     }
                 }

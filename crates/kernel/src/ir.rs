@@ -727,6 +727,13 @@ pub enum ConstSource {
     TotalShared,
     /// Bytes of dynamic shared memory (`%dynamic_smem_size`).
     DynamicShared,
+    /// A half of the address of the workspace of `grid.sync()`, [`GRID_WORKSPACE`]: `%envreg2`, `%envreg1`.
+    GridWorkspace {
+        /// Index in [`Module::globals`].
+        index: u32,
+        /// The upper 32 bits.
+        high: bool,
+    },
     /// The descriptor of a surface by its index in [`Kernel::surfaces`], one field a lane
     /// ([`super::launch::Surface::descriptor`]).
     Surface(u32),
@@ -738,6 +745,10 @@ pub enum ConstSource {
         size: SurfaceSize,
     },
 }
+
+/// The variable that a module has for `grid.sync()` where a kernel of it asks for one: `{u32 size, u32
+/// barrier}` as the workspace of CUDA's cooperative launches (CCCL, `cuda/experimental/__hierarchy`).
+pub const GRID_WORKSPACE: &str = "%grid_workspace";
 
 /// What `suq` asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -828,6 +839,12 @@ pub struct Kernel {
 }
 
 impl Kernel {
+    /// Its CTAs wait for each other by `grid.sync()`: all of them must be resident at once.
+    pub fn is_cooperative(&self) -> bool {
+        let mut sources = self.consts32.iter().chain(&self.consts64);
+        sources.any(|source| matches!(source, ConstSource::GridWorkspace { .. }))
+    }
+
     /// Scoreboard entries a warp needs: every register and the always-ready one.
     pub fn scoreboard_entries(&self) -> usize {
         usize::from(self.no_register()) + 1

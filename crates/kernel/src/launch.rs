@@ -376,6 +376,9 @@ impl Launch {
                     element(elem, &bytes)
                 }
                 ConstSource::Global { index, offset } => binding.globals[index as usize].wrapping_add_signed(offset),
+                ConstSource::GridWorkspace { index, high } => {
+                    binding.globals[index as usize] >> if high { 32 } else { 0 } & 0xffff_ffff
+                }
                 ConstSource::BlockDim(axis) => u64::from(binding.block[usize::from(axis)]),
                 ConstSource::GridDim(axis) => u64::from(binding.grid[usize::from(axis)]),
                 ConstSource::TotalShared => shared,

@@ -201,8 +201,8 @@ fn decode(file: &str, text: &str, stack_bytes: u32) -> Decoded {
     // Parameters follow the module's constants in the bank, so that these lie at the same place for every
     // kernel.
     let param_bank = (module.const_bank.len() as u32).next_multiple_of(PARAM_BANK_ALIGN);
-    let opencl = tree.opencl;
-    let env = Env { file, text, symbols, statics, functions, kernels, param_bank, opencl, stack_bytes };
+    let grid_workspace = layout::grid_workspace(text, tree.opencl, &mut module);
+    let env = Env { file, text, symbols, statics, functions, kernels, param_bank, grid_workspace, stack_bytes };
     let lines = LineStarts::new(text);
     let name: Arc<str> = file.into();
     let mut kernels = Vec::new();

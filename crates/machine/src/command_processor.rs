@@ -438,6 +438,9 @@ impl CommandProcessor {
         let launch = waiting.launch.clone();
         let fits = Occupancy::with_demand(&launch, &self.sm, &self.shared, &self.l1);
         let (occupancy, mut demand) = fits.map_err(HostFault)?;
+        if launch.kernel.is_cooperative() {
+            self.admit_cooperative(&launch, &occupancy)?;
+        }
         let carveout = Carveout::of(&launch, occupancy.ctas, &self.shared, &self.l1);
         if let Some(carveout) = carveout {
             demand = demand.with_split(carveout.shared_kb, carveout.l1_ways(&self.l1));
@@ -462,6 +465,24 @@ impl CommandProcessor {
         let at = LaunchPlace { place, number };
         for sm in self.ports.to_sms() {
             sm.send(SmMsg::Start { launch: launch.clone(), at, l1_ways }, launch_ticks, cx);
+        }
+        Ok(())
+    }
+
+    /// CTAs that wait for each other by `grid.sync()` must all be resident, and count in one workspace.
+    fn admit_cooperative(&self, launch: &Launch, occupancy: &Occupancy) -> Result<(), HostFault> {
+        let (name, grid) = (&launch.kernel.name, launch.ctas());
+        let at_once = u64::from(occupancy.ctas) * u64::from(self.sm.count);
+        if grid > at_once {
+            let Occupancy { ctas, limit } = occupancy;
+            let room =
+                format!("{at_once} are resident at once ({} SMs with {ctas} each, limited by {limit})", self.sm.count);
+            return Err(HostFault(format!("kernel `{name}` has a `grid.sync()` and {grid} CTAs, of which {room}")));
+        }
+        if !self.flight.running().is_empty() {
+            let message =
+                format!("kernel `{name}` has a `grid.sync()`, and another launch runs: let it begin after that");
+            return Err(HostFault(message));
         }
         Ok(())
     }

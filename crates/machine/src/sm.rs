@@ -90,7 +90,8 @@ use wait::{Account, Wait};
 pub struct Sm {
     p: SmParameters,
     w: SmWiring,
-    launches: LaunchTable,
+    /// From the first launch on. It is out of the SM during an event, which borrows both.
+    launches: Option<Box<LaunchTable>>,
     core: IssueCore,
     lsu: Lsu,
     memory: MemorySide,
@@ -109,7 +110,7 @@ impl Sm {
     pub fn new(p: SmParameters, w: SmWiring, handler: Box<dyn SmHandler>, journal: bool) -> Self {
         let wants = handler.interests();
         Sm {
-            launches: LaunchTable::default(),
+            launches: None,
             core: IssueCore::new(&p),
             lsu: Lsu::new(p.sm.lsu_entries),
             memory: memory_side(&p, &w, wants.persist_order),
@@ -136,7 +137,7 @@ impl Sm {
     /// Where its warps stand; none where there are none.
     pub fn residents(&self) -> Option<Residents<'_>> {
         let parts = (&self.core, &self.lsu, &self.memory);
-        standing::residents(&self.launches, parts, self.p.l1.global_loads)
+        standing::residents(self.launches.as_deref()?, parts, self.p.l1.global_loads)
     }
 
     /// The journal it kept.
@@ -296,7 +297,7 @@ impl Sm {
         if free {
             self.record.by_kernel.count_for(place, self.counters());
         }
-        self.launches.begin(place, launch);
+        LaunchTable::begin(&mut self.launches, place, launch);
         self.record.begin_launch(place, number);
     }
 
@@ -312,7 +313,8 @@ impl Sm {
                 self.record.by_kernel.count_for(place, self.counters());
             }
         }
-        let slot = self.core.start_cta(cta, cycle, (place, self.launches.at(place)), &mut self.host)?;
+        let Some(launches) = &self.launches else { unreachable!("a CTA comes after its launch") };
+        let slot = self.core.start_cta(cta, cycle, (place, launches.at(place)), &mut self.host)?;
         self.record.cta_begins(slot, &self.core.ctas[slot]);
         Ok(())
     }
@@ -344,6 +346,14 @@ impl Sm {
         for (to, message, delay) in self.host.outbox.take_timed() {
             self.w.ports.tell(to, message, delay, cx);
         }
+    }
+
+    /// Does what needs launches, of which one has begun.
+    #[inline(always)]
+    fn with_launches(&mut self, act: impl FnOnce(&mut Sm, &LaunchTable)) {
+        let Some(launches) = self.launches.take() else { unreachable!("nothing happens before the first launch") };
+        act(self, &launches);
+        self.launches = Some(launches);
     }
 
     /// The first cycle at or after `now`.
@@ -473,12 +483,9 @@ impl Receiver for Sm {
         self.note_growth(cx.now());
         match message {
             SmMsg::Reply(reply) => {
-                // Launches are out of `self` during the call, which borrows both; they are put back at once.
-                let launches = std::mem::take(&mut self.launches);
                 if let Some(reply) = self.memory.port.network.eject(reply, cx) {
-                    self.reply(reply, &launches, cx);
+                    self.with_launches(|sm, launches| sm.reply(reply, launches, cx));
                 }
-                self.launches = launches;
             }
             SmMsg::Credit(credit) => {
                 self.memory.port.network.credit(credit);
@@ -498,16 +505,14 @@ impl Receiver for Sm {
             SmMsg::Peer(PeerMessage { from, message }) => {
                 self.host.handler.message(from, message, &mut self.host.outbox);
                 let durable = self.memory.take_durables(&mut self.host, &mut self.record);
-                if durable && !self.launches.is_empty() {
-                    let launches = std::mem::take(&mut self.launches);
-                    self.persisted(cycle, &launches, cx);
-                    self.launches = launches;
+                if durable && self.launches.is_some() {
+                    self.with_launches(|sm, launches| sm.persisted(cycle, launches, cx));
                 }
-                if self.front_end.present && !self.launches.is_empty() {
+                if let Some(launches) = self.launches.as_deref().filter(|_| self.front_end.present) {
                     let (core, host) = (&mut self.core, &mut self.host);
                     // The handler may have made room: warps that waited for it may issue, and those that only
                     // it kept from retirement retire.
-                    let mut draining = self.front_end.changed(cycle, &self.launches, core, host, &mut self.record);
+                    let mut draining = self.front_end.changed(cycle, launches, core, host, &mut self.record);
                     while draining != 0 {
                         let warp = draining.trailing_zeros() as usize;
                         draining &= draining - 1;
@@ -516,9 +521,7 @@ impl Receiver for Sm {
                 }
             }
             SmMsg::Grid(order) => {
-                let launches = std::mem::take(&mut self.launches);
-                self.grid(order, cycle, &launches);
-                self.launches = launches;
+                self.with_launches(|sm, launches| sm.grid(order, cycle, launches));
             }
         }
         // Last, so that all messages that the handler made during the event leave together.
@@ -533,35 +536,33 @@ impl Component<Msg> for Sm {
     }
 
     fn wake(&mut self, cx: &mut Ctx<'_, Msg>) {
-        if self.failed || self.launches.is_empty() {
+        if self.failed || self.launches.is_none() {
             return;
         }
         let now = cx.now();
         self.record.now = now;
         self.host.outbox.at(now);
         let cycle = self.cycle_from(now);
-        let launches = std::mem::take(&mut self.launches);
         self.core.accounts.advance(cycle);
         self.note_growth(now);
-        self.take_replies(&launches, cx);
-        self.memory.port.network.pump(cx);
-        self.memory.port.release_held(&mut self.host, now, cx);
-        self.lsu.blocked &= !self.memory.port.network.has_room();
-        if self.w.clock.cycles(u64::from(cycle)) == now {
-            self.tick(cycle, &launches, cx);
-            self.sleep(cycle, cx);
-        } else {
-            cx.wake_at(self.w.clock.cycles(u64::from(cycle)));
-        }
-        self.launches = launches;
+        self.with_launches(|sm, launches| {
+            sm.take_replies(launches, cx);
+            sm.memory.port.network.pump(cx);
+            sm.memory.port.release_held(&mut sm.host, now, cx);
+            sm.lsu.blocked &= !sm.memory.port.network.has_room();
+            if sm.w.clock.cycles(u64::from(cycle)) == now {
+                sm.tick(cycle, launches, cx);
+                sm.sleep(cycle, cx);
+            } else {
+                cx.wake_at(sm.w.clock.cycles(u64::from(cycle)));
+            }
+        });
         self.send_messages(cx);
     }
 
     fn waits(&self, out: &mut Vec<durawarp_engine::Wait>) {
-        if self.launches.is_empty() {
-            return;
-        }
-        report::report_warps(&self.core, &self.launches, &self.record, out);
+        let Some(launches) = &self.launches else { return };
+        report::report_warps(&self.core, launches, &self.record, out);
         report::report_memory(&self.host, &self.memory, out);
     }
 
@@ -571,8 +572,8 @@ impl Component<Msg> for Sm {
 
     fn load(&mut self, from: &mut StateReader<'_>) -> Result<(), LoadFault> {
         Stateful::load(self, from)?;
-        if !self.launches.is_empty() {
-            self.lsu.find_instructions(&self.launches, &self.core.slots);
+        if let Some(launches) = &self.launches {
+            self.lsu.find_instructions(launches, &self.core.slots);
         }
         Ok(())
     }
@@ -581,7 +582,8 @@ impl Component<Msg> for Sm {
         let mut digest = StateDigest::default();
         for slot in self.core.slots.iter().filter(|slot| slot.wait != Wait::NoWarp) {
             digest.word(slot.wait.account() as u64);
-            slot.warp.caught_up(Some(self.launches.of(slot))).each_word(&mut |word| digest.word(word));
+            let launch = self.launches.as_ref().map(|launches| launches.of(slot));
+            slot.warp.caught_up(launch).each_word(&mut |word| digest.word(word));
         }
         self.core.ctas.iter().filter(|cta| cta.left > 0).for_each(|cta| digest.bytes(&cta.shared));
         self.memory.l1.digest(&mut digest);

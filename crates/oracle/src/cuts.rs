@@ -48,7 +48,7 @@ pub(super) fn judge(
         if (done + 1) % stride != 0 && done + 1 != steps.len() {
             continue;
         }
-        image.bytes_mut().copy_from_slice(cut_off.bytes());
+        image.clone_from(&cut_off);
         let wrong = match again(&mut image) {
             Ok(()) if !kind.same_image || image == *recovered => continue,
             Ok(()) => "comes to another image".to_owned(),

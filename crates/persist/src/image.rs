@@ -6,8 +6,10 @@
 
 use std::fmt;
 
+use durawarp_base::sparse;
+
 /// A stretch of persistent memory.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(PartialEq, Eq)]
 pub struct PmImage {
     base: u64,
     bytes: Vec<u8>,
@@ -37,6 +39,11 @@ impl PmImage {
     /// All bytes, from [`PmImage::base`] on.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
+    }
+
+    /// The pages that have a byte other than zero, by their offsets.
+    pub fn pages(&self) -> impl Iterator<Item = (usize, &[u8])> {
+        sparse::pages(&self.bytes)
     }
 
     /// All bytes, to be changed.
@@ -75,6 +82,21 @@ impl PmImage {
     pub fn word(&self, address: u64) -> Result<u32, OutsideImage> {
         let bytes = self.read(address, 4)?;
         Ok(u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
+    }
+}
+
+impl Clone for PmImage {
+    fn clone(&self) -> PmImage {
+        PmImage { base: self.base, bytes: sparse::copy_of(&self.bytes) }
+    }
+
+    fn clone_from(&mut self, source: &PmImage) {
+        if self.bytes.len() == source.bytes.len() {
+            self.base = source.base;
+            sparse::overwrite(&mut self.bytes, &source.bytes);
+        } else {
+            *self = source.clone();
+        }
     }
 }
 

@@ -9,6 +9,8 @@
 //! There is no page table: a translation is two comparisons and an addition, and memory has no protection but
 //! for code. The first page is in no window, so that a null pointer is a fault.
 
+use durawarp_base::sparse;
+
 /// First address of the main window.
 pub const MAIN_START: u64 = 4096;
 /// First address of the persistent window.
@@ -61,11 +63,8 @@ impl Windows {
     }
 }
 
-/// A page that nothing was written to.
-const ZEROS: [u8; PAGE_BYTES as usize] = [0; PAGE_BYTES as usize];
-
 /// The bytes of both windows, zeros at first.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub struct Memory {
     /// From [`MAIN_START`] on.
     main: Vec<u8>,
@@ -93,8 +92,7 @@ impl Memory {
     pub fn pages(&self) -> impl Iterator<Item = (u64, &[u8])> {
         [(MAIN_START, &self.main), (PM_START, &self.persistent)]
             .into_iter()
-            .flat_map(|(start, bytes)| (start..).step_by(PAGE_BYTES as usize).zip(bytes.chunks(PAGE_BYTES as usize)))
-            .filter(|(_, page)| *page != &ZEROS[..page.len()])
+            .flat_map(|(start, bytes)| sparse::pages(bytes).map(move |(at, page)| (start + at as u64, page)))
     }
 
     /// From an address to the end of its window.
@@ -137,6 +135,12 @@ impl Memory {
     /// The same, to be written.
     pub fn slice_mut(&mut self, address: u64, bytes: usize) -> Option<&mut [u8]> {
         self.tail_mut(address)?.get_mut(..bytes)
+    }
+}
+
+impl Clone for Memory {
+    fn clone(&self) -> Memory {
+        Memory { main: sparse::copy_of(&self.main), persistent: sparse::copy_of(&self.persistent) }
     }
 }
 

@@ -293,7 +293,7 @@ impl OneChannel {
         topology.connect(controller, Port(0), source, Link { latency: cycle, phase: 0 });
         topology.wake_at(source, 0);
         let mut simulation = Simulation::new(topology).expect("two components and a link each way");
-        let end = simulation.run(&RunOptions::default());
+        let end = durawarp_machine::run(&mut simulation, &RunOptions::default());
         assert!(matches!(end, RunEnd::Finished { .. }), "{end:?}");
         // Every request has its answer.
         let source: &Source = component(&simulation, source);

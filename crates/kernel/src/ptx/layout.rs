@@ -6,12 +6,15 @@
 
 use hashbrown::HashMap;
 
-use super::super::ir::{ConstVar, GlobalVar, Module, Relocation};
+use super::super::ir::{ConstVar, GRID_WORKSPACE, GlobalVar, Module, Relocation};
 use super::super::memory::CONST_WINDOW;
 use super::ast::{Init, Operand, OperandKind, Var};
 use super::functions::Functions;
 use super::size::{LayoutFault, size_of};
 use super::types::Ty;
+
+/// `%envreg`s of CUDA's drivers with the address of the workspace of `grid.sync()`: upper half, lower half.
+pub(super) const GRID_WORKSPACE_REGISTERS: [&str; 2] = ["%envreg1", "%envreg2"];
 
 /// What a module-scope name stands for.
 #[derive(Debug, Clone)]
@@ -99,6 +102,17 @@ pub(super) fn lay_out<'a>(
         }
     }
     LaidOut { symbols, statics: inner, faults }
+}
+
+/// The variable that `grid.sync()` counts in, among the globals of a module whose text asks for its address.
+/// CUDA's drivers keep that in two registers, which are offsets of the grid, here zeros, where OpenCL's do.
+pub(super) fn grid_workspace(text: &str, opencl: bool, module: &mut Module) -> Option<u32> {
+    if opencl || !GRID_WORKSPACE_REGISTERS.iter().any(|register| text.contains(register)) {
+        return None;
+    }
+    let name = GRID_WORKSPACE.to_owned();
+    module.globals.push(GlobalVar { name, bytes: 8, align: 8, init: Vec::new(), relocations: Vec::new() });
+    Some(module.globals.len() as u32 - 1)
 }
 
 fn place<'a>(

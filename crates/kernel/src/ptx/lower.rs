@@ -48,8 +48,8 @@ pub(super) struct Env<'a> {
     pub(super) kernels: Vec<&'a str>,
     /// Where a launch's constant bank holds the parameter block.
     pub(super) param_bank: u32,
-    /// The text is of an OpenCL compiler.
-    pub(super) opencl: bool,
+    /// The workspace of `grid.sync()` among the module's globals, where its text asks for one.
+    pub(super) grid_workspace: Option<u32>,
     /// Bytes of a thread's stack, in kernels with recursive functions.
     pub(super) stack_bytes: u32,
 }

@@ -9,7 +9,7 @@ use super::super::ir::{Class as Timing, ConstSource, MachineRead, Op, Space, Spe
 use super::super::memory::{CONST_WINDOW, LOCAL_WINDOW, SHARED_WINDOW};
 use super::ast::{Operand, OperandKind};
 use super::draft::{Arg, Const, Place, VReg};
-use super::layout::Symbol;
+use super::layout::{GRID_WORKSPACE_REGISTERS, Symbol};
 use super::lower::{Lower, Lowered, Name};
 use super::types::{Bank, Class, Ty};
 
@@ -164,7 +164,7 @@ impl<'a> Lower<'_, 'a> {
             OperandKind::Name { name, component, .. } if name.starts_with('%') => match special(name, component) {
                 Some(SpecialSource::Warp(special)) if bank == Bank::R32 => Ok(self.body.special(special)),
                 Some(SpecialSource::Launch(source)) => {
-                    self.refuse_cooperation(name, operand)?;
+                    let source = self.of_launch(name, source);
                     Ok(self.body.constant(bank, Const::Source(source)))
                 }
                 Some(SpecialSource::Machine(_)) => {
@@ -201,18 +201,14 @@ impl<'a> Lower<'_, 'a> {
         }
     }
 
-    /// Refuses what only a cooperative launch has: CUDA's drivers keep the address of its grid barrier in two
-    /// registers, which are offsets of the grid, here zeros, where OpenCL's do.
-    fn refuse_cooperation(&mut self, name: &str, operand: &Operand<'a>) -> Lowered<()> {
-        if self.env.opencl || !matches!(name, "%envreg1" | "%envreg2") {
-            return Ok(());
+    /// What a launch gives a special register: in CUDA's text, two of the driver's have the address of the
+    /// workspace of `grid.sync()`, the upper half first.
+    fn of_launch(&self, name: &str, source: ConstSource) -> ConstSource {
+        let half = GRID_WORKSPACE_REGISTERS.iter().position(|register| *register == name);
+        match half.zip(self.env.grid_workspace) {
+            Some((half, index)) => ConstSource::GridWorkspace { index, high: half == 0 },
+            None => source,
         }
-        let message = format!(
-            "`{name}` holds the workspace of `grid.sync()`, and cooperative launches are not supported: their barrier has \
-             one thread fence for all warps of its CTA, and a fence here waits for the accesses of its own warp only \
-             (`pm.barrier.kr` waits for the whole grid)"
-        );
-        Err(self.fault(operand.at.clone(), message))
     }
 
     fn is_register(&mut self, name: &str) -> Lowered<bool> {

@@ -154,11 +154,39 @@ impl IssueCore {
                 continue;
             }
             self.ctas[cta].barriers[id] = BarrierState::default();
+            self.note_storing(cta, barrier.arrived);
             for warp in warps_of(barrier.waiting) {
                 record.note(&self.slots[warp], FactKind::BarrierPassed, 0);
                 self.pass_barrier(warp, barrier, cycle, launch);
             }
         }
+    }
+
+    /// A barrier of a CTA opens, to which these warps came: what they stored is before all that follows it.
+    fn note_storing(&mut self, cta: usize, arrived: u64) {
+        let storing = warps_of(arrived).filter(|&warp| self.slots[warp].under_way.stores > 0);
+        self.ctas[cta].storing |= storing.fold(0, |mask, warp| mask | 1 << warp);
+    }
+
+    /// A store of a warp is performed; true when fences of other warps of its CTA may have waited for it.
+    #[inline]
+    pub(super) fn store_performed(&mut self, warp: usize) -> bool {
+        let slot = &mut self.slots[warp];
+        slot.under_way.stores -= 1;
+        let storing = &mut self.ctas[usize::from(slot.cta)].storing;
+        if slot.under_way.stores > 0 || *storing >> warp & 1 == 0 {
+            return false;
+        }
+        *storing &= !(1 << warp);
+        *storing == 0
+    }
+
+    /// A fence of a warp has nothing to wait for: what the warp has accessed is performed, and so is what
+    /// others stored before a barrier of their CTA (PTX ISA, "Causality order": a fence is cumulative).
+    #[inline]
+    pub(super) fn is_performed(&self, warp: usize) -> bool {
+        let slot = &self.slots[warp];
+        slot.under_way.is_performed() && self.ctas[usize::from(slot.cta)].storing == 0
     }
 
     fn pass_barrier(&mut self, warp: usize, opened: BarrierState, cycle: u32, launch: &Launch) {
@@ -270,6 +298,7 @@ impl IssueCore {
     fn open_arrival(&mut self, cta: usize, scope: PersistScope, cycle: u32, launch: &Launch, record: &mut Record) {
         record.barrier_ends(cta, scope, cycle);
         let arrival = std::mem::take(self.ctas[cta].arrival(scope));
+        self.note_storing(cta, arrival.waiting);
         let fenced = warps_of(arrival.waiting).map(|warp| self.slots[warp].order.fenced).max().unwrap_or_default();
         for warp in warps_of(arrival.waiting) {
             record.note(&self.slots[warp], FactKind::BarrierPassed, 0);

@@ -75,6 +75,8 @@ pub(super) struct CtaSlot {
     /// passes a barrier that did not wait for them, knows the same.
     pub(super) fenced: u64,
     pub(super) barriers: [BarrierState; 16],
+    /// Warps that came to a barrier which has opened, and of which stores are under way since.
+    pub(super) storing: u64,
     /// Persist barriers of the CTA and of the kernel.
     arrivals: [PersistArrival; 2],
     /// The cleaning that its end waits for; 0 for none.
@@ -86,8 +88,8 @@ pub(super) struct CtaSlot {
 }
 
 value!(record CtaSlot {
-    cta, launch, live, left, flushing, ended, shared, writers, fenced, barriers, arrivals, releasing, boundary,
-    registers,
+    cta, launch, live, left, flushing, ended, shared, writers, fenced, barriers, storing, arrivals, releasing,
+    boundary, registers,
 });
 
 impl CtaSlot {
@@ -108,6 +110,7 @@ impl CtaSlot {
         self.shared.resize(shared_bytes as usize, 0);
         self.writers.begin(watched);
         self.barriers = [BarrierState::default(); 16];
+        self.storing = 0;
         self.arrivals = [PersistArrival::default(); 2];
         self.registers.clear();
     }

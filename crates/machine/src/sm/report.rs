@@ -45,6 +45,10 @@ fn describe(core: &IssueCore, index: usize, slot: &WarpSlot, launch: &Launch) ->
         Wait::Registers => core.ctas[usize::from(slot.cta)].registers.describe(index),
         Wait::Barrier => core.ctas[usize::from(slot.cta)].describe_barrier(index, core.warp_size),
         // The warp's own accesses come first, then what its SM has combined for others, too.
+        Wait::Performed(_) if under_way.is_performed() => {
+            let storing = core.ctas[usize::from(slot.cta)].storing.count_ones();
+            format!("what {storing} other warps stored before a barrier to be performed")
+        }
         Wait::Performed(_) => {
             format!("{} stores and {} loads to be performed", under_way.stores, under_way.loads)
         }

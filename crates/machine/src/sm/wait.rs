@@ -12,7 +12,7 @@
 //! | `Bulk` | all its groups of bulk copies but the last ones are complete | memory |
 //! | `BulkReads` | these have read shared memory | memory |
 //! | `BulkDurable` | its bulk copies are complete, each line durable, as its scheme asks | persist |
-//! | `Performed` | its loads and stores are performed | fence |
+//! | `Performed` | its loads and stores are performed, and what others stored before a barrier of its CTA | fence |
 //! | `Released` | what the L1 has combined is performed, too | fence |
 //! | `Durable` | its persists are durable; behind an ordered fence, its write-backs | persist |
 //! | `Marker` | every slice has acknowledged the marker that it has issued | persist |

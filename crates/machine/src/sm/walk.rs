@@ -320,8 +320,7 @@ impl Sm {
     }
 
     fn fence(&mut self, warp: usize, then: AfterFence, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
-        let slot = &mut self.core.slots[warp];
-        if slot.under_way.is_performed() {
+        if self.core.is_performed(warp) {
             self.release(warp, then, cycle + 1, launch, cx);
         } else {
             self.core.enter(warp, Wait::Performed(then), cycle + 1);
@@ -388,9 +387,22 @@ impl Sm {
             Stepped::Nothing => {}
             Stepped::Answered { load, ready } => self.answered(load, ready, cycle, launches, cx),
             Stepped::Joined { warp, bulk } => {
-                self.core.slots[warp].under_way.stores -= 1;
-                self.bulk_answered(bulk, cycle, launches, cx);
-                self.resume(warp, cycle, launches, cx);
+                self.store_performed(warp, bulk, cycle, launches, cx);
+            }
+        }
+    }
+
+    /// A line access of a store is performed.
+    fn store_performed(&mut self, warp: usize, bulk: u16, cycle: u32, launches: &LaunchTable, cx: &mut Ctx<'_, Msg>) {
+        let others = self.core.store_performed(warp);
+        self.bulk_answered(bulk, cycle, launches, cx);
+        self.resume(warp, cycle, launches, cx);
+        if others {
+            for other in 0..self.core.slots.len() {
+                let slot = &self.core.slots[other];
+                if slot.cta == self.core.slots[warp].cta && matches!(slot.wait, Wait::Performed(_)) {
+                    self.resume(other, cycle, launches, cx);
+                }
             }
         }
     }
@@ -480,7 +492,7 @@ impl Sm {
                 self.record.note(slot, FactKind::FencePassed, 0);
                 self.core.settle(warp, cycle, launch);
             }
-            Wait::Performed(then) if slot.under_way.is_performed() => {
+            Wait::Performed(then) if self.core.is_performed(warp) => {
                 self.release(warp, then, cycle, launch, cx);
             }
             Wait::Durable { ordered, flushing: false, then } if slot.under_way.awaited(ordered) == 0 => {
@@ -526,9 +538,7 @@ impl Sm {
                     return;
                 }
                 let (warp, bulk) = warp_and_bulk(reply.tag);
-                self.core.slots[warp].under_way.stores -= 1;
-                self.bulk_answered(bulk, cycle, launches, cx);
-                self.resume(warp, cycle, launches, cx);
+                self.store_performed(warp, bulk, cycle, launches, cx);
             }
             (RequestKind::Atomic, Payload::Atomics(atomics)) => {
                 let load = reply.tag as u16;

@@ -21,6 +21,7 @@ use std::sync::atomic::AtomicBool;
 
 use crate::run::{CpuExperiment, Extent, Finished};
 use durawarp_base::diagnostic::{Diagnostic, Diagnostics};
+use durawarp_base::sparse;
 use durawarp_machine::cpu::CpuMemory;
 use durawarp_machine::nodes::NodesSpec;
 use durawarp_oracle::Regions;
@@ -141,7 +142,7 @@ impl<'a> RecoveringCores<'a> {
         let mut memory = self.recovery.memory();
         let bytes = memory.persistent().len();
         let start = (self.memory().persistent - image.base()) as usize;
-        memory.persistent_mut().copy_from_slice(&image.bytes()[start..start + bytes]);
+        sparse::overwrite(memory.persistent_mut(), &image.bytes()[start..start + bytes]);
         let options = Options {
             harts: self.experiment.machine.spec.harts(),
             instructions: RECOVERY_INSTRUCTIONS,
@@ -150,7 +151,7 @@ impl<'a> RecoveringCores<'a> {
             ..Options::default()
         };
         let outcome = functional::run_observed(&self.recovery, memory, &options, observer);
-        image.bytes_mut()[start..start + bytes].copy_from_slice(outcome.memory.persistent());
+        sparse::overwrite(&mut image.bytes_mut()[start..start + bytes], outcome.memory.persistent());
         // Exit code 0 says that all is right; any other that something is not.
         match outcome.end {
             End::Exited(0) => Ok(()),

@@ -1,6 +1,7 @@
 //! Persistent memory before the program begins.
 
 use crate::run::Finished;
+use durawarp_base::sparse;
 use durawarp_kernel::memory::{FlatMemory, Medium, NVM_BASE};
 use durawarp_machine::cpu::CpuMemory;
 use durawarp_persist::{FactKind, Journal, PmImage};
@@ -30,9 +31,9 @@ pub(super) fn covering(memory: &FlatMemory, finished: &Finished) -> PmImage {
     let stored = facts.filter(|fact| matches!(fact.kind, FactKind::Region(_)) && fact.mask != 0);
     let end = stored.map(|fact| fact.line + LINE_BYTES as u64).max().unwrap_or_default();
     let bytes = end.saturating_sub(image.base()).max(image.bytes().len() as u64) as usize;
-    let mut all = image.bytes().to_vec();
-    all.resize(bytes.next_multiple_of(LINE_BYTES), 0);
-    PmImage::new(image.base(), all)
+    let mut all = PmImage::new(image.base(), vec![0; bytes.next_multiple_of(LINE_BYTES)]);
+    sparse::overwrite(&mut all.bytes_mut()[..image.bytes().len()], image.bytes());
+    all
 }
 
 /// First address and bytes of each window of a process that lies in persistent memory, with where.
@@ -50,7 +51,7 @@ pub(super) fn windows_of(process: &Process, memory: &CpuMemory, image: &PmImage)
     let mut windows = process.memory();
     for (start, bytes, physical) in persistent_windows(memory) {
         if let (Some(place), Ok(survived)) = (windows.slice_mut(start, bytes), image.read(physical, bytes)) {
-            place.copy_from_slice(survived);
+            sparse::overwrite(place, survived);
         }
     }
     windows

@@ -16,6 +16,7 @@ use std::sync::atomic::AtomicBool;
 use crate::outcome::{End, Outcome};
 use crate::run::{Experiment, failures};
 use durawarp_base::diagnostic::{Diagnostic, Diagnostics};
+use durawarp_base::sparse;
 use durawarp_kernel::functional::Limits;
 use durawarp_kernel::memory::{FlatMemory, Medium};
 use durawarp_oracle::judge::Check;
@@ -132,7 +133,7 @@ impl<'a> Resumption<'a> {
         memory.retain(|start| Medium::of(start) == Medium::Nvm);
         for (start, bytes) in memory.ranges_mut() {
             if let Ok(survived) = image.read(start, bytes.len()) {
-                bytes.copy_from_slice(survived);
+                sparse::overwrite(bytes, survived);
             }
         }
         memory

@@ -112,7 +112,7 @@ impl Judge<'_> {
         // What is timed otherwise than the trace says, and then what of the list does not run.
         let stood_in = counts("stood_in");
         if !stood_in.is_empty() {
-            let text = "timed as others, for want of a unit or a time; textures and the copy engine access no memory";
+            let text = "timed as others, for want of a unit or a time; what is a MOV or a NOP accesses no memory";
             texts.push(format!("{text}: {}", listed(&stood_in)));
         }
         let renamed = counts("renamed");

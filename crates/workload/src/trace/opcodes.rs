@@ -1,14 +1,13 @@
-//! What SASS opcodes are to the machine: one row an opcode, of all architectures from Kepler to Ada, and
-//! those of Hopper and Blackwell that do what an older opcode does.
+//! What SASS opcodes are to the machine: one row an opcode, of all architectures from Kepler to Blackwell.
 //!
 //! Source: NVIDIA, "CUDA Binary Utilities", instruction set reference; what is a load, a store, an atomic, a
 //! barrier is as Accel-Sim's trace parser has it (`ISA_Def/*_opcode.h`). Which of this simulator's timing
 //! classes an arithmetic opcode has was chosen by us: the class of the PTX instruction that compiles to it. A
 //! trace that has an opcode of no row is refused.
 //!
-//! Refused, for want of what they do: barriers in shared memory (`SYNCS`), clusters, groups of warps and
-//! tensor memory. Not modelled: the uniform datapath (its instructions have the class of their vector
-//! counterparts), texture and surface units, the copy engine (`UBLK*`, `UTMA*`).
+//! Not modelled: the uniform datapath (its instructions have the class of their vector counterparts), texture
+//! and surface units, the copy engine (`UBLK*`, `UTMA*`), barriers in shared memory (`SYNCS`), clusters,
+//! products of groups of warps (`HGMMA`) and tensor memory. What is [`Unserved`] is counted and told.
 
 use super::products::MatrixProduct;
 use durawarp_kernel::ir::{Class, Space};
@@ -53,6 +52,10 @@ use Operation::{
 
 const TEXTURE: Operation = Unserved("MOV");
 const COPY_ENGINE: Operation = Unserved("NOP");
+const BARRIER_IN_SHARED_MEMORY: Operation = Unserved("NOP");
+const CLUSTER: Operation = Unserved("NOP");
+const GROUP_OF_WARPS: Operation = Unserved("NOP");
+const TENSOR_MEMORY: Operation = Unserved("NOP");
 
 /// Of which shape a product is, its modifiers say.
 const TENSOR: Operation = Operation::Product(MatrixProduct::UNKNOWN);
@@ -101,6 +104,12 @@ const ROWS: &[(Operation, &[&str])] = &[
     (TEXTURE, &["SUATOM", "SULD", "SUQUERY", "SURED", "SUST", "SUCLAMP", "SUBFM", "SUEAU", "SULDGA", "SUSTGA"]),
     (COPY_ENGINE, &["UTMALDG", "UTMASTG", "UTMAPF", "UTMAREDG", "UTMACCTL", "UTMACMDFLUSH", "UTMAL2CCTL"]),
     (COPY_ENGINE, &["UBLKCP", "UBLKPF", "UBLKRED", "UBLKL2CCTL"]),
+    // What waits for one is in the trace as often as it asked.
+    (BARRIER_IN_SHARED_MEMORY, &["SYNCS", "SYNCSU", "USYNCS", "UTCBAR", "FENCE", "UMEMSETS"]),
+    (CLUSTER, &["UCGABAR_ARV", "UCGABAR_WAIT", "STAS", "REDAS", "LDGMC", "UGETNEXTWORKID", "UREDGR", "USTGR"]),
+    (GROUP_OF_WARPS, &["BGMMA", "HGMMA", "IGMMA", "QGMMA", "WARPGROUP", "WARPGROUPSET", "USETMAXREG"]),
+    (TENSOR_MEMORY, &["LDT", "LDTM", "STT", "STTM", "UTCATOMSWS", "UTCCP", "UTCSHIFT", "DECOMPRESS", "SPARSIFY"]),
+    (TENSOR_MEMORY, &["UTCHMMA", "UTCIMMA", "UTCOMMA", "UTCQMMA"]),
     (Load(Space::Generic), &["LD"]),
     (Load(Space::Global), &["LDG"]),
     (Load(Space::Local), &["LDL"]),
@@ -111,7 +120,7 @@ const ROWS: &[(Operation, &[&str])] = &[
     (Store(Space::Shared), &["STS", "STSCUL", "STSM"]),
     (Atomic(Space::Generic), &["ATOM"]),
     (Atomic(Space::Global), &["ATOMG"]),
-    (Atomic(Space::Shared), &["ATOMS"]),
+    (Atomic(Space::Shared), &["ATOMS", "REDS"]),
     (Reduction, &["RED", "REDG"]),
     (AsyncCopy, &["LDGSTS"]),
     (AsyncGroup, &["LDGDEPBAR"]),

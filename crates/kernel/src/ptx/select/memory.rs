@@ -1,13 +1,14 @@
 //! Loads, stores, atomics, textures (PTX ISA 9.7.9, 9.7.10, 9.7.13).
 //!
 //! Cache hints (`.L1::...`, `.L2::...`, policies, `discard`, `applypriority`) are ignored; the first one that
-//! is about evictions is told. `.acquire` and `.release` make an access bypass the L1 but order nothing by
-//! themselves here; compilers put fences beside them. Kernel parameters are launch constants, so `ld.param`
-//! of an entry is a move.
+//! is about evictions is told. `.acquire` is a fence of its scope behind an access that bypasses the L1,
+//! `.release` one before it (PTX ISA 8.8, "Release and Acquire Patterns"): an acquire waits for the thread's
+//! own stores, too, which it need not. Kernel parameters are launch constants, so `ld.param` of an entry is
+//! a move.
 
 use super::super::super::alu::{AluOp, Cvt};
 use super::super::super::ir::{
-    AddressIn, AtomOp, CacheOp, Class, ConstSource, Elem, Mem, MemKind, Op, Space, StoreHint, TexDims,
+    AddressIn, AtomOp, CacheOp, Class, ConstSource, Elem, Mem, MemKind, Op, Scope, Space, StoreHint, TexDims,
 };
 use super::super::ast::{Instruction, Operand, OperandKind};
 use super::super::draft::{Arg, Const, DraftOp, plain_access};
@@ -216,6 +217,7 @@ impl<'a> Lower<'_, 'a> {
             ..plain_access(MemKind::Load, space, access.elem)
         };
         self.emit(Op::Mem(mem), Class::Mem, &dst, &[address.base], address.offset);
+        self.fence_if(i, space, &["acquire"]);
         Ok(())
     }
 
@@ -252,14 +254,25 @@ impl<'a> Lower<'_, 'a> {
             address: AddressIn::slot(address.wide),
             ..plain_access(MemKind::Store, space, access.elem)
         };
+        self.fence_if(i, space, &["release"]);
         self.emit(Op::Mem(mem), Class::Mem, &data, &[address.base], address.offset);
         Ok(())
     }
 
-    /// Notes a store or an atomic that releases: the memory model asks for it, no machine here does.
+    /// Notes a store or an atomic that releases, for the search of races.
     fn note_release(&mut self, i: &Instruction<'a>) {
         if i.mods.iter().any(|word| matches!(word.text, "release" | "acq_rel")) {
             self.body.releases.push(self.at.start);
+        }
+    }
+
+    /// The fence that an access is as well, if it has one of these words. Warps of a CTA share an L1 and, in
+    /// order, shared memory: scope cta needs none.
+    fn fence_if(&mut self, i: &Instruction<'a>, space: Space, orders: &[&str]) {
+        let has = |words: &[&str]| i.mods.iter().any(|word| words.contains(&word.text));
+        let scope = if has(&["sys"]) { Scope::Sys } else { Scope::Gpu };
+        if matches!(space, Space::Global | Space::Generic) && has(orders) && !has(&["cta"]) {
+            self.emit(Op::Fence(scope), Class::Control, &[], &[], 0);
         }
     }
 
@@ -403,7 +416,6 @@ impl<'a> Lower<'_, 'a> {
         let returns = i.opcode.text == "atom";
         self.note_release(i);
         let space = m.one_of(&SPACES).unwrap_or(Some(Space::Generic));
-        // These words order nothing by themselves here (see the file's head).
         m.skip(|text| is_hint(text) || matches!(text, "relaxed" | "acquire" | "release" | "acq_rel"));
         let noftz = m.take("noftz");
         let op = m.one_of(&[
@@ -466,7 +478,9 @@ impl<'a> Lower<'_, 'a> {
             cache: CacheOp::Volatile,
             ..plain_access(kind, space, elem)
         };
+        self.fence_if(i, space, &["release", "acq_rel"]);
         self.emit(Op::Mem(mem), Class::Mem, &[d], &[address.base, a, b], address.offset);
+        self.fence_if(i, space, &["acquire", "acq_rel"]);
         Ok(())
     }
 

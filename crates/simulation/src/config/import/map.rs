@@ -242,6 +242,8 @@ fn l1(options: &Options<'_>, keys: &mut Keys<'_>) {
         // What is adaptive there overwrites the sizes above.
         adaptive(options, cache.sets * cache.line_bytes, keys);
         keys.word("l1.global_loads", (!skips).to_string(), "gpgpu_gmem_skip_L1D", "");
+        // There values are not in caches; here a load behind a fence would find an old one.
+        keys.word("l1.fence_invalidates", (!skips).to_string(), "gpgpu_gmem_skip_L1D", "");
     } else if options.word(option) == Some("none") {
         options.tell(option, "none: local memory keeps the L1D of titan-x");
         keys.word("l1.global_loads", "false".to_owned(), option, "");

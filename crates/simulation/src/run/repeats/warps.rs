@@ -58,7 +58,7 @@ pub(in crate::run) fn of_warps(
     match machine.command_processor().unstarted_ctas() {
         0 => {}
         ctas => {
-            waits.push(format!("{ctas} CTAs of the grid have not started: they wait for room that the CTAs above hold (a cooperative launch would refuse such a grid)"))
+            waits.push(format!("{ctas} CTAs of the grid have not started: they wait for room that the CTAs above hold (a kernel with `grid.sync()` refuses such a grid)"))
         }
     }
     Some((repeating.collect(), waits))
