@@ -321,6 +321,49 @@ fn barriers_fences_and_flags_order() {
     assert!(!races((2, 64), &last.replace("membar.gl;", "")).is_empty());
 }
 
+/// Races of two warps that store a word a thread in shared and global memory, meet, and of which the second makes a bulk
+/// copy of the first one's 128 bytes: to global memory, or from there.
+fn races_of_copy(before: &str, barrier: &str, after: &str, copy: &str) -> Vec<String> {
+    let body = format!(
+        "mov.u32 %r9, s; mad.lo.u32 %r10, %r1, 4, %r9; add.u32 %r11, %r1, 1; st.shared.u32 [%r10], %r11;\n\
+         st.global.u32 [%rd3], %r11; {before}\n\
+         {barrier}\nsetp.ne.u32 %p1, %r1, 32; @%p1 bra E; {after}\n{copy} E:"
+    );
+    let manifest =
+        manifest("u32", (1, 64), "", &body).replace("sm_70", "sm_90").replace(".version 7.0", ".version 8.0");
+    let run = watched(&manifest).unwrap_or_else(|error| panic!("{error}"));
+    run.scrutiny().races().unwrap().iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn a_bulk_copy_reads_plain_stores_behind_order_and_a_fence_between_proxies() {
+    let out = "cp.async.bulk.global.shared::cta.bulk_group [%rd2+2048], [%r9], 128; cp.async.bulk.commit_group;\n\
+               cp.async.bulk.wait_group 0;";
+    let into = "mbarrier.init.shared::cta.b64 [%r9+512], 1;\n\
+                mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r9+512], 128;\n\
+                cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r9+768], [%rd2], 128, [%r9+512];";
+    let (meet, fence, of_shared) = ("bar.sync 0;", "fence.proxy.async;", "fence.proxy.async.shared::cta;");
+    for copy in [out, into] {
+        // Of the warp that stored, and of the one that copies.
+        assert_eq!(races_of_copy(fence, meet, "", copy), [""; 0]);
+        assert_eq!(races_of_copy("", meet, fence, copy), [""; 0]);
+        for other in ["", "membar.gl;"] {
+            let found = races_of_copy(other, meet, "", copy);
+            assert!(found.len() == 1 && found[0].contains(": store at "), "{found:?}");
+            let told = "of CTA (0,0,0) and bulk copy at ";
+            assert!(found[0].contains(told) && found[0].contains("without a `fence.proxy.async` between"), "{found:?}");
+        }
+        let apart = races_of_copy(fence, "", "", copy);
+        assert!(apart.len() == 1 && apart[0].contains("without order"), "{apart:?}");
+    }
+    assert_eq!(races_of_copy(of_shared, meet, "", out), [""; 0]);
+    assert_eq!(races_of_copy(of_shared, meet, "", into).len(), 1, "global memory is not of its fence");
+    // What a copy writes: ordered, whatever fences there are.
+    let over = into.replace("[%r9+768]", "[%r9]");
+    assert_eq!(races_of_copy(fence, meet, "", &over), [""; 0]);
+    assert_eq!(races_of_copy(of_shared, "", fence, &over).len(), 2, "the store to what is copied, that to where");
+}
+
 /// Races of built-in programs that are meant: program, buffer, whether every pair must leave the value as it is, and
 /// why the result does not depend on them. None else may have any.
 const MEANT: [(&str, &str, bool, &str); 5] = [

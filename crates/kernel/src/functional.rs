@@ -15,6 +15,7 @@ mod access;
 pub mod alone;
 #[allow(clippy::result_large_err, reason = "a fault ends the run: it is made once")]
 mod bulk;
+mod copies;
 #[allow(clippy::result_large_err, reason = "a fault ends the run: it is made once")]
 mod cta;
 mod interface;

@@ -832,6 +832,8 @@ pub struct Kernel {
     pub surfaces: Vec<String>,
     /// Stores and atomics that release (`.release`, `.acq_rel`), ascending.
     pub releases: Vec<u32>,
+    /// Fences that order plain accesses before copies of the asynchronous proxy, ascending.
+    pub proxy_fences: Vec<u32>,
     /// Where the parameter block lies in the launch's constant bank, if the kernel takes its address.
     pub param_bank: Option<u32>,
     /// Virtual registers of the PTX text that the code uses: 32-bit, 64-bit, predicates.

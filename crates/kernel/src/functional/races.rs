@@ -19,12 +19,14 @@
 //! asked for, as programs rely on control dependence there. Accesses that are both strong are no race.
 //! Arrivals at an `mbarrier` release, tests of it acquire.
 //!
+//! Bulk copies are of another proxy: [`copies`](super::copies) has what orders them.
+//!
 //! Where a write leaves the bytes as they are, the race is told apart: whichever comes first, all see the
 //! same value.
 //!
-//! Not found: races between lanes of one warp; between asynchronous copies and what runs beside them (a copy
-//! happens when it is issued); with more than `READERS` unordered readers of a word,
-//! or atomics on it, those beyond. Local memory is a thread's own.
+//! Not found: races between lanes of one warp; between asynchronous copies and what runs beside them later (a
+//! copy happens when it is issued); with more than `READERS` unordered readers of a word, or atomics on it,
+//! those beyond. Local memory is a thread's own.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -62,6 +64,9 @@ pub struct Race {
     pub second: RaceAccess,
     /// The write among them that comes second leaves the bytes as they are.
     pub same_value: bool,
+    /// They are ordered, but no `fence.proxy.async` stands between the store and the bulk copy.
+    #[serde(default)]
+    pub across_proxies: bool,
     /// How many such pairs of accesses there are of these two instructions.
     pub times: u64,
 }
@@ -70,7 +75,7 @@ pub struct Race {
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[non_exhaustive]
 pub struct RaceAccess {
-    /// `load`, `store` or `atomic`.
+    /// `load`, `store`, `atomic` or `bulk copy`.
     pub access: String,
     /// Its place: `file:line:column`.
     pub place: String,
@@ -88,7 +93,8 @@ impl std::fmt::Display for Race {
             self.kernel, self.word
         )?;
         let RaceAccess { access, place, cta: [x, y, z], warp } = &self.second;
-        write!(f, "{access} at {place} by warp {warp} of CTA ({x},{y},{z}), without order")?;
+        let lacks = if self.across_proxies { "a `fence.proxy.async` between them" } else { "order" };
+        write!(f, "{access} at {place} by warp {warp} of CTA ({x},{y},{z}), without {lacks}")?;
         if self.same_value {
             write!(f, "; the value stays the same")?;
         }
@@ -98,10 +104,10 @@ impl std::fmt::Display for Race {
 
 /// How far each warp of some CTAs has come, by CTA; 0 where nothing is known.
 #[derive(Debug, Clone, Default)]
-struct Clocks(Rc<BTreeMap<u64, Rc<[u32]>>>);
+pub(super) struct Clocks(Rc<BTreeMap<u64, Rc<[u32]>>>);
 
 impl Clocks {
-    fn of(&self, cta: u64, warp: u32) -> u32 {
+    pub(super) fn of(&self, cta: u64, warp: u32) -> u32 {
         self.0.get(&cta).map_or(0, |warps| warps[warp as usize])
     }
 
@@ -139,16 +145,19 @@ impl Clocks {
 
 /// What is ordered before what a warp does next.
 #[derive(Debug, Clone, Default)]
-struct WarpClocks {
-    seen: Clocks,
+pub(super) struct WarpClocks {
+    pub(super) seen: Clocks,
     /// What it knew at its last fence, of the scope of the CTA at least, and of the device.
     fenced: [Clocks; 2],
+    /// What fences between proxies stand behind, in shared memory and in global memory.
+    pub(super) proxied: [Clocks; 2],
 }
 
 impl WarpClocks {
     fn join(&mut self, other: &WarpClocks) {
         self.seen.join(&other.seen);
         self.fenced.iter_mut().zip(&other.fenced).for_each(|(own, other)| own.join(other));
+        self.proxied.iter_mut().zip(&other.proxied).for_each(|(own, other)| own.join(other));
     }
 }
 
@@ -165,51 +174,59 @@ struct Flag {
 
 /// An access that is remembered.
 #[derive(Debug, Clone, Copy)]
-struct PastAccess {
-    cta: u64,
-    warp: u32,
-    clock: u32,
-    pc: u32,
+pub(super) struct PastAccess {
+    pub(super) cta: u64,
+    pub(super) warp: u32,
+    pub(super) clock: u32,
+    pub(super) pc: u32,
     /// Bytes of the word.
-    bytes: u8,
-    strong: bool,
-    kind: AccessKind,
+    pub(super) bytes: u8,
+    pub(super) strong: bool,
+    pub(super) kind: AccessKind,
     /// A write that changed bytes.
-    changes: bool,
+    pub(super) changes: bool,
 }
 
 /// What has happened to a word, as far as it may still race.
 #[derive(Debug, Default)]
-struct WordPast {
-    writes: SmallVec<[PastAccess; 1]>,
-    reads: SmallVec<[PastAccess; 1]>,
+pub(super) struct WordPast {
+    pub(super) writes: SmallVec<[PastAccess; 1]>,
+    pub(super) reads: SmallVec<[PastAccess; 1]>,
 }
 
 /// What has happened to a memory.
 #[derive(Debug, Default)]
-struct Shadow {
-    cells: HashMap<u64, WordPast>,
+pub(super) struct Shadow {
+    pub(super) cells: HashMap<u64, WordPast>,
     flags: HashMap<u64, Flag>,
 }
 
 #[derive(Debug)]
-struct OfCta {
-    warps: Vec<WarpClocks>,
+pub(super) struct OfCta {
+    pub(super) warps: Vec<WarpClocks>,
     gates: [WarpClocks; GATES],
-    shared: Shadow,
+    pub(super) shared: Shadow,
 }
 
-/// Two instructions in either order, by pc, and whether the value stays the same.
-type Pair = (u32, u32, bool);
+/// What two accesses lack.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Lack {
+    Order,
+    /// A fence between a plain store and a bulk copy.
+    Proxy,
+}
+
+/// Two instructions in either order, by pc, whether the value stays the same, and what they lack.
+type Pair = (u32, u32, bool, Lack);
 
 /// Watches one launch.
 #[derive(Debug)]
 pub(crate) struct RaceWatch<'a> {
-    launch: &'a Launch,
+    pub(super) launch: &'a Launch,
     number: u32,
     warps: usize,
-    global: Shadow,
-    ctas: HashMap<u64, OfCta>,
+    pub(super) global: Shadow,
+    pub(super) ctas: HashMap<u64, OfCta>,
     found: BTreeMap<Pair, Race>,
 }
 
@@ -264,7 +281,7 @@ impl<'a> RaceWatch<'a> {
         }
     }
 
-    fn cta(&mut self, cta: u64) -> &mut OfCta {
+    pub(super) fn cta(&mut self, cta: u64) -> &mut OfCta {
         let warps = self.warps;
         self.ctas.entry(cta).or_insert_with(|| {
             let known = |warp: usize| {
@@ -278,7 +295,8 @@ impl<'a> RaceWatch<'a> {
 
     /// A warp comes to an instruction that may be a fence.
     fn issued(&mut self, cta: u64, warp: u32, pc: u32) {
-        let (warps, op) = (self.warps, self.launch.kernel.code[pc as usize].op);
+        let (warps, kernel) = (self.warps, &self.launch.kernel);
+        let (op, of_proxies) = (kernel.code[pc as usize].op, kernel.proxy_fences.binary_search(&pc).is_ok());
         let scope = match op {
             Op::Fence(scope) | Op::Pm(PmOp::Acquire(scope) | PmOp::Release(scope)) => scope,
             Op::Pm(
@@ -291,12 +309,22 @@ impl<'a> RaceWatch<'a> {
         if scope != Scope::Cta {
             known.fenced[1] = known.seen.clone();
         }
+        if of_proxies {
+            known.proxied[0] = known.seen.clone();
+            if scope != Scope::Cta {
+                known.proxied[1] = known.seen.clone();
+            }
+        }
         // What it does from here on is not published.
         known.seen.advance(cta, warp, warps);
     }
 
     fn accessed(&mut self, access: &WarpAccess<'_>) {
-        let Op::Mem(mem) = self.launch.kernel.code[access.pc as usize].op else { return };
+        let mem = match self.launch.kernel.code[access.pc as usize].op {
+            Op::Mem(mem) => mem,
+            Op::Bulk(_) => return self.copied(access),
+            _ => return,
+        };
         if !matches!(access.space, Space::Global | Space::Shared) {
             return;
         }
@@ -369,15 +397,15 @@ impl<'a> RaceWatch<'a> {
         if releases {
             known.seen.advance(access.cta, access.warp, warps);
         }
-        pairs.into_iter().for_each(|(first, second, word)| self.race(access.space, word, first, second));
+        pairs.into_iter().for_each(|(first, second, word)| self.race(access.space, word, [first, second], Lack::Order));
     }
 
     #[cold]
-    fn race(&mut self, space: Space, word: u64, first: PastAccess, second: PastAccess) {
+    pub(super) fn race(&mut self, space: Space, word: u64, [first, second]: [PastAccess; 2], lack: Lack) {
         // The write that comes last decides whether any order shows.
         let deciding = if second.kind == AccessKind::Read { first } else { second };
         let same_value = !deciding.changes;
-        let pair = (first.pc.min(second.pc), first.pc.max(second.pc), same_value);
+        let pair = (first.pc.min(second.pc), first.pc.max(second.pc), same_value, lack);
         let launch = self.launch;
         let race = self.found.entry(pair).or_insert_with(|| {
             let address = word * WORD + u64::from((first.bytes & second.bytes).trailing_zeros());
@@ -392,13 +420,17 @@ impl<'a> RaceWatch<'a> {
                 },
             };
             let of = |record: PastAccess| RaceAccess {
-                access: record.kind.name().to_owned(),
+                access: match launch.kernel.code[record.pc as usize].op {
+                    Op::Bulk(_) => "bulk copy".to_owned(),
+                    _ => record.kind.name().to_owned(),
+                },
                 place: place(&launch.kernel, record.pc),
                 cta: launch.cta_index(record.cta),
                 warp: record.warp,
             };
             let (kernel, first, second) = (launch.kernel.name.clone(), of(first), of(second));
-            Race { kernel, launch: self.number, word, first, second, same_value, times: 0 }
+            let across_proxies = lack == Lack::Proxy;
+            Race { kernel, launch: self.number, word, first, second, same_value, across_proxies, times: 0 }
         });
         race.times += 1;
     }

@@ -188,6 +188,8 @@ pub(super) struct Body {
     pub(super) uses_param_bank: bool,
     /// Places in the text of stores and atomics that release.
     pub(super) releases: Vec<usize>,
+    /// Places of fences between proxies.
+    pub(super) proxy_fences: Vec<usize>,
     pub(super) warnings: Vec<Diagnostic>,
     /// Registers of a thread, at most, as the kernel's directives have it.
     pub(super) most_registers: Option<u32>,

@@ -100,6 +100,7 @@ pub(super) fn finish(mut body: Body, frame: Frame, position: impl Fn(usize) -> S
         textures: body.textures.clone(),
         surfaces: body.surfaces.clone(),
         releases: Vec::new(),
+        proxy_fences: Vec::new(),
         param_bank: body.uses_param_bank.then_some(frame.param_bank),
         virtual_registers: slots.registers,
     };
@@ -114,6 +115,9 @@ pub(super) fn finish(mut body: Body, frame: Frame, position: impl Fn(usize) -> S
             }
             if matches!(inst.op, Op::Mem(_)) && body.releases.contains(&draft.at) {
                 kernel.releases.push(kernel.code.len() as u32);
+            }
+            if matches!(inst.op, Op::Fence(_)) && body.proxy_fences.contains(&draft.at) {
+                kernel.proxy_fences.push(kernel.code.len() as u32);
             }
             kernel.code.push(inst);
             kernel.class.push(class_of(draft));

@@ -213,6 +213,7 @@ impl TraceCode {
             textures: Vec::new(),
             surfaces: Vec::new(),
             releases: Vec::new(),
+            proxy_fences: Vec::new(),
             param_bank: None,
             virtual_registers: [0; 3],
         };

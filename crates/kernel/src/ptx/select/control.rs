@@ -207,6 +207,7 @@ impl<'a> Lower<'_, 'a> {
             // Bulk copies read shared memory as it is, global memory behind the stores that are performed.
             let scope = if m.take("async") && m.take("shared::cta") { Scope::Cta } else { Scope::Gpu };
             m.skip(|_| true);
+            self.body.proxy_fences.push(self.at.start);
             self.emit(Op::Fence(scope), Class::Control, &[], &[], 0);
             return Ok(());
         }

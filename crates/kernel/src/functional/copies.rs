@@ -1,0 +1,66 @@
+//! Races of bulk copies with what warps did before.
+//!
+//! A bulk copy accesses memory by the asynchronous proxy (PTX ISA, "Proxies"). What warps stored with plain
+//! instructions is before it only behind a `fence.proxy.async` of the warp that stored, or of the one that
+//! copies, with everything else that orders the two:
+//!
+//! ```text
+//!   warp 0:  st.shared  fence.proxy.async  bar.sync
+//!   warp 1:                                bar.sync  cp.async.bulk.global.shared::cta
+//! ```
+//! | what was before | the copy | must be |
+//! |---|---|---|
+//! | a store, an atomic | reads the word | ordered, and behind a fence between proxies |
+//! | any access | writes the word | ordered: barriers in shared memory are enough for programs in practice |
+//!
+//! Not found: what a warp accesses behind a copy that it has not waited for.
+
+use smallvec::SmallVec;
+
+use super::super::ir::Space;
+use super::super::warp::lanes_of;
+use super::interface::{AccessKind, WarpAccess};
+use super::races::{Lack, OfCta, PastAccess, RaceWatch};
+
+/// Bytes of a word.
+const WORD: u64 = 4;
+
+impl RaceWatch<'_> {
+    /// A bulk copy accesses one end of its bytes.
+    pub(super) fn copied(&mut self, access: &WarpAccess<'_>) {
+        self.cta(access.cta);
+        let (shadow, warps) = match (access.space, self.ctas.get(&access.cta)) {
+            (Space::Shared, Some(OfCta { warps, shared, .. })) => (shared, warps),
+            (_, Some(OfCta { warps, .. })) => (&self.global, warps),
+            (_, None) => return,
+        };
+        let known = &warps[access.warp as usize];
+        let proxied = &known.proxied[usize::from(access.space != Space::Shared)];
+        let (cta, warp, pc, kind) = (access.cta, access.warp, access.pc, access.kind);
+        let clock = known.seen.of(cta, warp);
+        let reads = kind == AccessKind::Read;
+        let own = PastAccess { cta, warp, clock, pc, bytes: 15, strong: false, kind, changes: !reads };
+        let mut found: SmallVec<[(u64, PastAccess, Lack); 2]> = SmallVec::new();
+        for lane in lanes_of(access.lanes) {
+            let at = access.addresses[lane];
+            let Some(end) = at.checked_add(u64::from(access.bytes)) else { continue };
+            // Bytes of a copy are a multiple of 16 at a multiple of 16: whole words.
+            for word in at / WORD..end / WORD {
+                let Some(past) = shadow.cells.get(&word) else { continue };
+                let before = past.writes.iter().chain(past.reads.iter().filter(|_| !reads));
+                found.extend(before.filter_map(|other| {
+                    let is_own = (other.cta, other.warp) == (cta, warp);
+                    let lack = if !is_own && known.seen.of(other.cta, other.warp) < other.clock {
+                        Lack::Order
+                    } else if reads && proxied.of(other.cta, other.warp) < other.clock {
+                        Lack::Proxy
+                    } else {
+                        return None;
+                    };
+                    Some((word, *other, lack))
+                }));
+            }
+        }
+        found.into_iter().for_each(|(word, other, lack)| self.race(access.space, word, [other, own], lack));
+    }
+}
