@@ -164,8 +164,11 @@ impl IssueCore {
 
     /// A barrier of a CTA opens, to which these warps came: what they stored is before all that follows it.
     fn note_storing(&mut self, cta: usize, arrived: u64) {
-        let storing = warps_of(arrived).filter(|&warp| self.slots[warp].under_way.stores > 0);
-        self.ctas[cta].storing |= storing.fold(0, |mask, warp| mask | 1 << warp);
+        for warp in warps_of(arrived) {
+            let under_way = &mut self.slots[warp].under_way;
+            under_way.before_barrier = under_way.stores > 0;
+            self.ctas[cta].storing |= u64::from(under_way.before_barrier) << warp;
+        }
     }
 
     /// A store of a warp is performed; true when fences of other warps of its CTA may have waited for it.
@@ -173,10 +176,11 @@ impl IssueCore {
     pub(super) fn store_performed(&mut self, warp: usize) -> bool {
         let slot = &mut self.slots[warp];
         slot.under_way.stores -= 1;
-        let storing = &mut self.ctas[usize::from(slot.cta)].storing;
-        if slot.under_way.stores > 0 || *storing >> warp & 1 == 0 {
+        if slot.under_way.stores > 0 || !slot.under_way.before_barrier {
             return false;
         }
+        slot.under_way.before_barrier = false;
+        let storing = &mut self.ctas[usize::from(slot.cta)].storing;
         *storing &= !(1 << warp);
         *storing == 0
     }

@@ -36,9 +36,11 @@ pub(super) struct UnderWay {
     pub(super) copying: u32,
     /// Bulk copies, whose requests are counted above once they have left.
     pub(super) bulk: u32,
+    /// Its warp came to a barrier that has opened, and stores are under way since: its CTA knows it.
+    pub(super) before_barrier: bool,
 }
 
-value!(record UnderWay { loads, stores, persists, throughs, copying, bulk });
+value!(record UnderWay { loads, stores, persists, throughs, copying, bulk, before_barrier });
 
 impl UnderWay {
     /// Persists that a fence waits for, which may be `ordered`.
