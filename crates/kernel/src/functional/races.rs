@@ -19,7 +19,7 @@
 //! asked for, as programs rely on control dependence there. Accesses that are both strong are no race.
 //! Arrivals at an `mbarrier` release, tests of it acquire.
 //!
-//! Bulk copies are of another proxy: [`copies`](super::copies) has what orders them.
+//! Bulk copies are of another proxy: `copies` has what orders them.
 //!
 //! Where a write leaves the bytes as they are, the race is told apart: whichever comes first, all see the
 //! same value.
