@@ -1,5 +1,5 @@
-//! Cooperative launches: CTAs that meet at `grid.sync()` as CUDA's compilers write it, in a workspace whose address
-//! is in `%envreg1` and `%envreg2`; grids that are not resident at once; a fence of one thread for all of its CTA.
+//! Cooperative launches: CTAs that meet at `grid.sync()`, in a workspace whose address is in `%envreg1` and
+//! `%envreg2`; grids that are not resident at once; a fence of one thread for all of its CTA.
 
 use crate::bench_machine::{Bench, one_gigahertz};
 use durawarp::Experiment;
@@ -9,8 +9,8 @@ use durawarp::outcome::End;
 use durawarp::run::{AnyExperiment, Recipe};
 use tempfile::TempDir;
 
-/// Steps of a sum of neighbours in a ring: `a` and `b` take turns, between which the grid meets. `$sync` is the
-/// function that nvcc 12 makes of `sync_grids` for sm_70 and later, its inline assembly among it.
+/// Steps of a sum of neighbours in a ring: `a` and `b` take turns, and the grid meets between two steps. The
+/// barrier is that of CUDA's headers (CCCL, `cuda/experimental/__hierarchy`), written by hand.
 const RING: &str = ".version 8.0
 .target sm_70
 .address_size 64
@@ -83,8 +83,10 @@ const ADDRESSES: [&str; 2] = [
 
 const THREADS: u32 = 64;
 
-/// A program of two launches of so many CTAs and steps. Of the second one's three, two follow those that the first one
-/// has left in `a`: five sums of neighbours are those of both rows of binomial coefficients.
+/// A program of two launches with this many CTAs, each of which makes this many steps.
+///
+/// With three steps the first launch leaves two sums of neighbours in `a`. The second launch begins with them and
+/// leaves five in `b`: a row of binomial coefficients.
 fn ring(address: &str, ctas: u32, steps: u32) -> (TempDir, Recipe) {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("kernel.ptx"), RING.replace("WORKSPACE", address)).unwrap();

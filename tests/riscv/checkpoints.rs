@@ -137,7 +137,7 @@ fn a_run_is_cut_between_lr_and_sc() {
         // Several turns are in the window, so that some cuts are behind an `lr` whose `sc` has not come.
         let atomics = |cycles| run(&experiment.clone().with_max_cycles(Some(cycles))).total("core", "atomics");
         assert!(atomics(first + WINDOW) >= atomics(first) + 4, "{what}");
-        (first..first + WINDOW).step_by(11).for_each(|cycle| check_cut(&experiment, &whole, cycle, &what));
+        (first..first + WINDOW).step_by(7).for_each(|cycle| check_cut(&experiment, &whole, cycle, &what));
     }
 }
 
@@ -158,7 +158,7 @@ fn a_run_is_cut_within_regions_and_within_fences() {
         let whole = run(&experiment);
         let total = |cycles| run(&experiment.clone().with_max_cycles(Some(cycles))).total("core", grows);
         assert!(total(end) > total(first), "{grows} under {scheme}");
-        (first..end).step_by(2999).for_each(|cycle| check_cut(&experiment, &whole, cycle, scheme));
+        (first..end).step_by(1499).for_each(|cycle| check_cut(&experiment, &whole, cycle, scheme));
     }
 }
 

@@ -48,7 +48,7 @@ pub fn overwrite(bytes: &mut [u8], with: &[u8]) {
 mod tests {
     use super::*;
 
-    /// Bytes of so many, of which those at these places are other than zero.
+    /// Zeros, but at these places.
     fn written(bytes: usize, at: &[usize]) -> Vec<u8> {
         let mut all = vec![0; bytes];
         at.iter().for_each(|&at| all[at] = at as u8 | 1);

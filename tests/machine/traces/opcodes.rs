@@ -29,7 +29,7 @@ fn every_opcode_that_nvidia_lists_is_read() {
     let mut lists = 0;
     for list in OPCODES.split("\n[").skip(1) {
         let (architectures, names) = list.split_once("]\n").unwrap();
-        // What ends the warp is at its end; a barrier of the CTA has no address.
+        // What ends the warp is at its end.
         let opcodes: Vec<&str> = names.split_whitespace().filter(|name| *name != "EXIT").collect();
         assert!(opcodes.len() > 150, "{architectures}");
         for architecture in architectures.split(' ') {

@@ -20,10 +20,7 @@ use smallvec::SmallVec;
 use super::super::ir::Space;
 use super::super::warp::lanes_of;
 use super::interface::{AccessKind, WarpAccess};
-use super::races::{Lack, OfCta, PastAccess, RaceWatch};
-
-/// Bytes of a word.
-const WORD: u64 = 4;
+use super::races::{Lack, OfCta, PastAccess, RaceWatch, WORD};
 
 impl RaceWatch<'_> {
     /// A bulk copy accesses one end of its bytes.

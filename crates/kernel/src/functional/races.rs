@@ -47,7 +47,7 @@ const READERS: usize = 16;
 const GATES: usize = 17;
 
 /// Bytes of a word.
-const WORD: u64 = 4;
+pub(super) const WORD: u64 = 4;
 
 /// Two accesses without order: the first pair of two instructions.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
