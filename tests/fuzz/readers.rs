@@ -77,7 +77,9 @@ pub(crate) fn all() -> Vec<Reader> {
 fn kernels() -> Vec<Reader> {
     let kernel = |name: &str| format!("workloads/{name}/kernel.ptx");
     let ptx: Vec<String> =
-        ["vecadd", "bfs", "conv2d", "histogram", "kv_store", "gemm_tensor", "bulk_stream"].map(kernel).into();
+        ["vecadd", "bfs", "conv2d", "histogram", "kv_store", "gemm_tensor", "bulk_stream", "tensor_transpose"]
+            .map(kernel)
+            .into();
     let manifest = |name: &str| {
         let text = std::fs::read_to_string(format!("workloads/{name}/workload.toml")).unwrap();
         // Files beside a manifest: it is read as a text of no folder.

@@ -243,10 +243,6 @@ fn forms_that_are_not_supported_are_refused_by_name() {
     };
     for (instruction, message) in [
         (
-            "cp.async.bulk.tensor.2d.shared::cta.global.tile.mbarrier::complete_tx::bytes [r1], [l1, {r2, r3}], [r4]",
-            "copies of tensors",
-        ),
-        (
             "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [r1], [l1], 16, [r2], r3",
             "copies to several CTAs (`.multicast::cluster`)",
         ),

@@ -24,6 +24,7 @@ mod recursion;
 mod sparse;
 mod surfaces;
 mod syntax;
+mod tensors;
 mod totals;
 mod video;
 mod wmma;

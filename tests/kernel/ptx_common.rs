@@ -8,6 +8,7 @@ use durawarp::kernel::functional::{Counts, Limits, RunError, run};
 use durawarp::kernel::launch::{Binding, Launch, ParamBlock, Surface, Texture};
 use durawarp::kernel::memory::{AddressMap, FlatMemory, Medium};
 use durawarp::kernel::ptx;
+use durawarp::kernel::tensor_map::TensorMap;
 
 /// What a run needs besides the text.
 pub(crate) struct Setup<'a> {
@@ -23,6 +24,8 @@ pub(crate) struct Setup<'a> {
     pub(crate) shared: u32,
     /// Value of a third parameter, if the kernel has one.
     pub(crate) extra: u32,
+    /// Makes maps of tensors in the two buffers, which are the parameters behind theirs.
+    pub(crate) maps: &'a dyn Fn([u64; 2]) -> Vec<TensorMap>,
     /// SMs of another machine, which gives other values to what only a machine knows.
     pub(crate) other_machine_sms: Option<u32>,
     /// Makes textures on the input buffer.
@@ -40,6 +43,7 @@ impl Default for Setup<'_> {
             warp_size: 32,
             shared: 0,
             extra: 0,
+            maps: &|_| Vec::new(),
             other_machine_sms: None,
             textures: &|_| Vec::new(),
             surfaces: &|_| Vec::new(),
@@ -66,7 +70,8 @@ impl Ran {
     }
 }
 
-/// Runs the first kernel of `text`, whose parameters are the input buffer, the output buffer and perhaps a `.u32`.
+/// Runs the first kernel of `text`, whose parameters are the input buffer, the output buffer, maps, and perhaps a
+/// `.u32`.
 pub(crate) fn run_text(text: &str, setup: &Setup<'_>) -> Ran {
     let text = &if text.contains(".version") { text.to_owned() } else { format!(".version 8.0 {text}") };
     let module = ptx::parse("test.ptx", text).unwrap_or_else(|faults| panic!("{faults}\n{text}"));
@@ -84,7 +89,11 @@ pub(crate) fn run_text(text: &str, setup: &Setup<'_>) -> Ran {
     if !kernel.params.is_empty() {
         block = block.u64(input).u64(output);
     }
-    if kernel.params.len() > 2 {
+    let maps = (setup.maps)([input, output]);
+    for map in &maps {
+        block = block.bytes(&map.encode());
+    }
+    if kernel.params.len() > 2 + maps.len() {
         block = block.u32(setup.extra);
     }
     let binding = Binding {

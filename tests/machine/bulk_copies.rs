@@ -158,6 +158,29 @@ fn what_is_copied_in_bulk_is_counted() {
 }
 
 #[test]
+fn a_tile_asks_once_for_each_line_of_each_row_that_its_tensor_has() {
+    let outcome = Experiment::of("tensor_transpose").profile("ci").machine("hopper-h100").run();
+    let outcome = outcome.unwrap_or_else(|faults| panic!("{faults}"));
+    assert!(outcome.verification.as_ref().is_some_and(|check| check.passed));
+    // Tiles of 32 x 32 words, of rows of so many columns, which lie one behind the other.
+    let lines_of = |columns: u64, rows: u64| -> u64 {
+        let parts = (0..rows).flat_map(|row| (0..columns).step_by(32).map(move |first| (row, first)));
+        let lines = parts.map(|(row, first)| {
+            let (from, to) = (row * columns + first, row * columns + columns.min(first + 32) - 1);
+            to / 32 - from / 32 + 1
+        });
+        lines.sum()
+    };
+    let tiles = 5 * 4;
+    let counts = ["bulk_loads", "bulk_stores", "bulk_reductions", "bulk_prefetches"];
+    assert_eq!(counts.map(|name| outcome.total("bulk", name)), [tiles, tiles, tiles, 0]);
+    assert_eq!(outcome.total("bulk", "bulk_bytes"), 3 * 4096 * tiles, "what is outside is counted, too");
+    assert_eq!(outcome.total("bulk", "bulk_reads"), lines_of(140, 100));
+    // A reduction has all 32 lines.
+    assert_eq!(outcome.total("sm", "l1_stores"), lines_of(100, 140) + 32 * tiles);
+}
+
+#[test]
 fn regions_refuse_bulk_copies_before_the_run_and_say_why() {
     let recipe = Experiment::of("bulk_stream").profile("ci").scheme("light-wsp");
     let fault = recipe.run().unwrap_err().to_string();

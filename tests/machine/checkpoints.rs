@@ -117,6 +117,7 @@ fn other_machines_go_on() {
     check_run(&recipe("gemm_tensor", "base").machine("ampere-a100"), &[20, 50, 70]);
     for scheme in ["base", "strict"] {
         check_run(&recipe("bulk_stream", scheme).machine("ampere-a100"), &[10, 30, 50, 70, 90]);
+        check_run(&recipe("tensor_transpose", scheme).machine("hopper-h100"), &[20, 60]);
     }
     check_run(&recipe("kv_store", "strict").set("nvm.write_mode", "row_buffer"), &[20, 70]);
     let lost = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/devices/lost-buffer.toml");

@@ -15,7 +15,7 @@ use durawarp::workload::{Choice, Evidence, FunctionalRun, Resolved, Workload};
 const RACES: [&str; 1] = ["bfs"];
 
 /// Workloads that test a barrier in shared memory until copies have come, which takes no time on the functional run.
-const WAITS: [&str; 1] = ["bulk_stream"];
+const WAITS: [&str; 2] = ["bulk_stream", "tensor_transpose"];
 
 fn resolved(name: &str) -> Resolved {
     let workload = Workload::load(name).unwrap_or_else(|faults| panic!("{faults}"));
@@ -114,6 +114,8 @@ fn machines_with_tensor_cores_agree_too() {
         check(machine, "gemm_tensor", &[threads(2, Placement::Shuffled(3))]);
         check(machine, "bulk_stream", &[threads(2, Placement::Shuffled(3)), threads(8, Placement::Shuffled(1))]);
     }
+    let ways = [threads(2, Placement::Shuffled(3)), threads(8, Placement::Shuffled(1))];
+    check("hopper-h100", "tensor_transpose", &ways);
 }
 
 #[test]

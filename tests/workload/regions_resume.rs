@@ -190,7 +190,10 @@ fn every_workload_survives_failures_wherever_they_come() {
         println!("{}: {} steps, {obstacles:?}", listing.name, program.steps);
         if !obstacles.is_empty() {
             // Copies past the registers have no shadow.
-            assert!(["bulk_stream", "gemm_tensor"].contains(&listing.name.as_str()), "{obstacles:?}");
+            assert!(
+                ["bulk_stream", "gemm_tensor", "tensor_transpose"].contains(&listing.name.as_str()),
+                "{obstacles:?}"
+            );
             continue;
         }
         let last = program.steps;

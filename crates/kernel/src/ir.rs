@@ -130,7 +130,9 @@ pub enum Op {
     BulkGroups(BulkStep),
     /// A bulk copy of each lane, past registers and L1. `src[0]` is the address in global memory (64-bit), to
     /// which `imm` is added, `src[1]` that in shared memory, `src[2]` the number of bytes, `src[3]` the
-    /// address of its barrier (32-bit each; [`NONE`] where absent).
+    /// address of its barrier (32-bit each; [`NONE`] where absent). Of a tile, `src[0]` is the generic
+    /// address of the tensor's map, and the coordinates are `b` and `c` of entry `imm` of
+    /// [`Kernel::fragments`].
     Bulk(Bulk),
     /// Registers of a thread change hands between the warp and its CTA (`setmaxnreg`). All lanes take part.
     Registers(RegisterStep),
@@ -160,11 +162,20 @@ pub struct Bulk {
     pub kind: BulkKind,
     /// What a reduction does with each element in global memory.
     pub atom: AtomOp,
-    /// Type of these.
+    /// Type of these; of a tile's, that of its tensor.
     pub elem: Elem,
+    /// Of a tile: dimensions of its tensor; else 0.
+    pub dimensions: u8,
 }
 
-value!(record Bulk { kind, atom, elem });
+value!(record Bulk { kind, atom, elem, dimensions });
+
+impl Bulk {
+    /// What it copies is a tile of a tensor, by a map.
+    pub fn is_tile(self) -> bool {
+        self.dimensions > 0
+    }
+}
 
 /// How many registers a thread of a warp has from now on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -175,7 +186,8 @@ pub enum RegisterStep {
     Request(u16),
 }
 
-/// Slots of the fragments of a matrix instruction that [`Inst`] has no room for; [`NONE`] where absent.
+/// Slots of the fragments of a matrix instruction that [`Inst`] has no room for, or of a tile's coordinates;
+/// [`NONE`] where absent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fragments {
     /// Of the second factor; four where the first is sparse.

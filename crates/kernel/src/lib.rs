@@ -9,6 +9,7 @@
 //! | [`ptx`] | the front end: calls inlined, recursive functions as subroutines with a stack |
 //! | [`ir`], [`semantics`], [`warp`], [`memory`] | instructions, their meaning, warps, addresses |
 //! | [`launch`], [`host`], [`traced`] | grids and parameters; the host program's words; warps whose way a trace gives |
+//! | [`tensor_map`] | tensors by descriptor, the tiles that bulk copies take of them |
 //! | [`functional`] | the reference executor; races, reads of what nobody has written |
 //! | [`regions`] | LightWSP's recoverable regions, a pass from IR to IR; restarts from checkpoints |
 //! | [`undetermined`] | what no functional run can know of a kernel |
@@ -31,6 +32,7 @@ pub mod ptx;
 pub mod reduction;
 pub mod regions;
 pub mod semantics;
+pub mod tensor_map;
 pub mod traced;
 pub mod undetermined;
 pub mod warp;

@@ -32,7 +32,7 @@ use super::semantics::{Frame, executor};
 use super::traced::{Accesses, WarpTrace};
 
 pub use super::semantics::Registers;
-pub use bulk::BulkOperands;
+pub use bulk::{BulkOperands, SharedPiece};
 pub use memory::CopyTargets;
 
 /// The reconvergence point of a path that ends by a return.

@@ -12,6 +12,7 @@ pub(crate) mod functional;
 mod launch;
 pub(crate) mod position;
 pub(crate) mod recovery;
+mod tensor;
 pub(crate) mod view;
 
 use std::sync::Arc;

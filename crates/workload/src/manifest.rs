@@ -19,6 +19,7 @@ pub(crate) mod names;
 pub(crate) mod schema;
 pub(crate) mod source;
 pub(crate) mod steps;
+pub(crate) mod tensor;
 
 use buffers::{Buffer, Graph, Param, Profile};
 use checks::{Check, CrashForm, Expectation};

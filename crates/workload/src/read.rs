@@ -14,6 +14,7 @@ mod kernel_names;
 mod reader;
 mod steps;
 mod streams;
+mod tensor;
 mod variables;
 
 use super::expr::{Expr, Scope, Type, Value};

@@ -8,7 +8,8 @@ use super::super::ir::{Bulk, BulkKind, Inst, Space};
 use super::super::launch::Launch;
 use super::super::memory::FlatMemory;
 use super::super::semantics::atomic::{apply_atomic, complete_bytes};
-use super::super::warp::{BulkOperands, Warp, lanes_of};
+use super::super::tensor_map::TileRun;
+use super::super::warp::{BulkOperands, SharedPiece, Warp, lanes_of};
 use super::access::{Memories, Watcher};
 use super::interface::{AccessKind, Event, Observer, WarpAccess, Writer};
 
@@ -22,9 +23,8 @@ pub(super) fn execute_bulk(
     memories: &mut Memories<'_>,
 ) -> Result<(), ProgramFault> {
     for lane in lanes_of(lanes) {
-        let operands = warp.bulk_operands(inst, launch, lane as u32);
         let fault = |kind| ProgramFault::new(kind, launch, warp, warp.pc(), lane as u32);
-        operands.check(bulk, launch).map_err(fault)?;
+        let (bulk, operands) = warp.bulk(inst, bulk, launch, lane as u32).map_err(fault)?;
         if operands.bytes == 0 {
             continue;
         }
@@ -36,54 +36,107 @@ pub(super) fn execute_bulk(
     Ok(())
 }
 
+/// Each stretch of global memory that a copy has, and the number of its first byte in the copy; of what is
+/// not there in a tensor, no address.
+fn runs(operands: &BulkOperands) -> impl Iterator<Item = (u32, TileRun)> {
+    let mut from = 0;
+    std::iter::from_fn(move || {
+        if from == operands.bytes {
+            return None;
+        }
+        let (at, run) = (from, operands.run(from, operands.bytes));
+        from += run.bytes;
+        Some((at, run))
+    })
+}
+
 /// Copies; the operands are checked.
 fn copy(bulk: Bulk, operands: &BulkOperands, memories: &mut Memories<'_>) -> Result<(), FaultKind> {
-    let &BulkOperands { global, shared, bytes, barrier } = operands;
-    let at = shared as usize..shared as usize + bytes as usize;
     let there = "a bulk copy's global memory is there";
-    match bulk.kind {
-        BulkKind::Prefetch => {}
-        BulkKind::Load => {
-            memories.shared[at].copy_from_slice(memories.global.slice(global, bytes as usize).expect(there));
-            complete_bytes(memories.shared, barrier, bytes)
-                .map_err(|misuse| FaultKind::Asynchronous(misuse.to_string()))?;
-        }
-        BulkKind::Store => {
-            memories.global.slice_mut(global, bytes as usize).expect(there).copy_from_slice(&memories.shared[at]);
-        }
-        // Element by element: no two of a copy are one.
-        BulkKind::Reduce => {
-            let found = memories.global.slice_mut(global, bytes as usize).expect(there);
-            let size = bulk.elem.bytes() as usize;
-            for (old, a) in found.chunks_exact_mut(size).zip(memories.shared[at].chunks_exact(size)) {
-                let word = |bytes: &[u8]| {
-                    let mut word = [0; 8];
-                    word[..size].copy_from_slice(bytes);
-                    u64::from_le_bytes(word)
-                };
-                let new = apply_atomic(bulk.atom, bulk.elem, word(old), word(a), 0);
-                old.copy_from_slice(&new.to_le_bytes()[..size]);
+    // Stretch by stretch of global memory; a swizzle cuts each into units of shared memory.
+    for (at, run) in runs(operands).filter(|_| bulk.kind != BulkKind::Prefetch) {
+        let pieces = operands.pieces(at, run.bytes);
+        let (Some(global), length) = (run.global, run.bytes as usize) else {
+            if bulk.kind == BulkKind::Load {
+                operands.fill(at, run.bytes, memories.shared);
+            }
+            continue;
+        };
+        match bulk.kind {
+            BulkKind::Prefetch => {}
+            BulkKind::Load => {
+                let found = memories.global.slice(global, length).expect(there);
+                for SharedPiece { from, shared, bytes } in pieces {
+                    memories.shared[shared..shared + bytes].copy_from_slice(&found[from..from + bytes]);
+                }
+            }
+            // From shared memory.
+            BulkKind::Store => {
+                let found = memories.global.slice_mut(global, length).expect(there);
+                for SharedPiece { from, shared, bytes } in pieces {
+                    found[from..from + bytes].copy_from_slice(&memories.shared[shared..shared + bytes]);
+                }
+            }
+            BulkKind::Reduce => {
+                let found = memories.global.slice_mut(global, length).expect(there);
+                for SharedPiece { from, shared, bytes } in pieces {
+                    reduce(bulk, &mut found[from..from + bytes], &memories.shared[shared..shared + bytes]);
+                }
             }
         }
+    }
+    if bulk.kind == BulkKind::Load {
+        complete_bytes(memories.shared, operands.barrier, operands.bytes)
+            .map_err(|misuse| FaultKind::Asynchronous(misuse.to_string()))?;
     }
     Ok(())
 }
 
+/// Combines element by element: no two of a copy are one.
+fn reduce(bulk: Bulk, found: &mut [u8], with: &[u8]) {
+    let size = bulk.elem.bytes() as usize;
+    for (old, a) in found.chunks_exact_mut(size).zip(with.chunks_exact(size)) {
+        let word = |bytes: &[u8]| {
+            let mut word = [0; 8];
+            word[..size].copy_from_slice(bytes);
+            u64::from_le_bytes(word)
+        };
+        let new = apply_atomic(bulk.atom, bulk.elem, word(old), word(a), 0);
+        old.copy_from_slice(&new.to_le_bytes()[..size]);
+    }
+}
+
 #[cold]
 fn watch(watcher: &mut Watcher<'_>, pc: u32, bulk: Bulk, lane: usize, operands: &BulkOperands) {
-    let (global, shared) = (operands.global, operands.shared);
-    let ends = match bulk.kind {
+    let (in_global, in_shared) = match bulk.kind {
         BulkKind::Prefetch => return,
-        BulkKind::Load => [(Space::Global, AccessKind::Read, global), (Space::Shared, AccessKind::Write, shared)],
-        BulkKind::Store => [(Space::Shared, AccessKind::Read, shared), (Space::Global, AccessKind::Write, global)],
-        BulkKind::Reduce => [(Space::Shared, AccessKind::Read, shared), (Space::Global, AccessKind::Atomic, global)],
+        BulkKind::Load => (AccessKind::Read, AccessKind::Write),
+        BulkKind::Store => (AccessKind::Write, AccessKind::Read),
+        BulkKind::Reduce => (AccessKind::Atomic, AccessKind::Read),
     };
-    for (space, kind, address) in ends {
-        let (cta, warp, lanes) = (watcher.cta, watcher.warp, 1 << lane);
+    let (cta, warp, lanes) = (watcher.cta, watcher.warp, 1 << lane);
+    let mut tell = |space, kind, address, bytes| {
         let changes = if kind == AccessKind::Read { 0 } else { lanes };
         let addresses = &[address; 64];
-        let access = WarpAccess { cta, warp, pc, space, kind, lanes, addresses, bytes: operands.bytes, changes };
+        let access = WarpAccess { cta, warp, pc, space, kind, lanes, addresses, bytes, changes };
         (watcher.observer)(Event::Accessed(&access));
+    };
+    // What is read comes first.
+    let shared_first = bulk.kind != BulkKind::Load;
+    for of_shared in [shared_first, !shared_first] {
+        for (at, run) in runs(operands) {
+            match (of_shared, run.global) {
+                (false, Some(global)) => tell(Space::Global, in_global, global, run.bytes),
+                (false, None) => {}
+                // A store reads nothing where its tensor has nothing.
+                (true, None) if bulk.kind != BulkKind::Load => {}
+                (true, _) => {
+                    for piece in operands.pieces(at, run.bytes) {
+                        tell(Space::Shared, in_shared, piece.shared as u64, piece.bytes as u32);
+                    }
+                }
+            }
+        }
     }
 }
 
@@ -94,9 +147,11 @@ pub(super) fn tell_bulk(
     memory: &FlatMemory,
     copies: impl Iterator<Item = BulkOperands>,
 ) {
-    for BulkOperands { global, bytes, .. } in copies.filter(|copy| copy.bytes > 0) {
-        if let Some(written) = memory.slice(global, bytes as usize) {
-            (observer.tell)(Event::Wrote { writer, address: global, bytes: written });
+    for (_, run) in copies.flat_map(|copy| runs(&copy).collect::<Vec<_>>()) {
+        if let Some(address) = run.global
+            && let Some(bytes) = memory.slice(address, run.bytes as usize)
+        {
+            (observer.tell)(Event::Wrote { writer, address, bytes });
         }
     }
 }

@@ -41,8 +41,8 @@ impl RaceWatch<'_> {
         for lane in lanes_of(access.lanes) {
             let at = access.addresses[lane];
             let Some(end) = at.checked_add(u64::from(access.bytes)) else { continue };
-            // Bytes of a copy are a multiple of 16 at a multiple of 16: whole words.
-            for word in at / WORD..end / WORD {
+            // Rows of tiles may begin or end within a word.
+            for word in at / WORD..end.div_ceil(WORD) {
                 let Some(past) = shadow.cells.get(&word) else { continue };
                 let before = past.writes.iter().chain(past.reads.iter().filter(|_| !reads));
                 found.extend(before.filter_map(|other| {

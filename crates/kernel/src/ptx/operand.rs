@@ -355,6 +355,11 @@ impl<'a> Lower<'_, 'a> {
         let [base] = parts.as_slice() else {
             return Err(self.fault(operand.at.clone(), "expected one address"));
         };
+        self.address_at(base, space)
+    }
+
+    /// `base + offset` between brackets.
+    pub(super) fn address_at(&mut self, base: &Operand<'a>, space: Space) -> Lowered<Address> {
         match base.kind {
             OperandKind::Name { name, component: None, offset } => {
                 if let Some(Name::Register(register)) = self.name(name)? {

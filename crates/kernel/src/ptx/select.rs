@@ -21,6 +21,7 @@ mod phase;
 mod registers;
 mod stack;
 mod surface;
+mod tensor;
 mod video;
 mod wmma;
 mod words;

@@ -1,17 +1,24 @@
-//! The operands of a bulk copy (PTX ISA 9.7.9.25.5): one lane's addresses and size, and what they must be.
+//! The operands of a bulk copy (PTX ISA 9.7.9.25.5; of a tile 9.7.9.27): one lane's addresses and size, what
+//! they must be, and which byte in shared memory belongs to which in global memory.
 //!
 //! Source: PTX ISA, `cp.async.bulk`: both addresses and the size are multiples of 16; an `mbarrier` lies at a
-//! multiple of 8. Invariant: functional driver and timed machine check here, before a byte moves. Not
-//! modelled: clusters; every address of shared memory is the own CTA's.
+//! multiple of 8; a tile in shared memory at a multiple of 128. Invariant: functional driver and timed
+//! machine check here, before a byte moves. Not modelled: clusters; every address of shared memory is the
+//! own CTA's. Maps in global memory: those of parameters and constants are known when a copy is issued.
 
 use super::super::fault::FaultKind;
-use super::super::ir::{Bulk, BulkKind, Inst, NONE};
+use super::super::ir::{Bulk, BulkKind, Inst, NONE, Space};
 use super::super::launch::Launch;
+use super::super::memory::resolve_generic;
+use super::super::tensor_map::{MAP_BYTES, TensorMap, Tile, TileRun};
 use super::Warp;
 use durawarp_checkpoint::value;
 
 /// Addresses and sizes are multiples of this.
 const ALIGN: u64 = 16;
+
+/// A tile in shared memory lies at a multiple of this.
+const TILE_ALIGN: u64 = 128;
 
 /// Bytes of an `mbarrier`.
 const BARRIER_BYTES: u32 = 8;
@@ -19,41 +26,130 @@ const BARRIER_BYTES: u32 = 8;
 /// What one lane copies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BulkOperands {
-    /// First address in global memory.
+    /// First address in global memory; of a tile, that of its tensor.
     pub global: u64,
     /// First address in shared memory.
     pub shared: u64,
     pub bytes: u32,
     /// Address in shared memory of the barrier at which bytes complete.
     pub barrier: u64,
+    /// Whose bytes they are, where they are not one stretch of global memory.
+    pub tile: Option<Tile>,
 }
 
-value!(record BulkOperands { global, shared, bytes, barrier });
+value!(record BulkOperands { global, shared, bytes, barrier, tile });
+
+/// Bytes of a copy that lie one behind the other in shared memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SharedPiece {
+    /// How many bytes of the part that was asked for lie before them.
+    pub from: usize,
+    /// Where they are in shared memory.
+    pub shared: usize,
+    pub bytes: usize,
+}
 
 impl BulkOperands {
+    /// Bytes from byte `from` of the copy on that are one stretch of global memory, or elements that are not
+    /// there: as many as there are, or `most` at least.
+    #[inline]
+    pub fn run(&self, from: u32, most: u32) -> TileRun {
+        match &self.tile {
+            None => TileRun { global: Some(self.global + u64::from(from)), bytes: self.bytes - from },
+            Some(tile) => tile.run(from, most),
+        }
+    }
+
+    /// Where `bytes` bytes of the copy from byte `from` on lie in shared memory.
+    #[inline]
+    pub fn pieces(&self, from: u32, bytes: u32) -> impl Iterator<Item = SharedPiece> + use<> {
+        let swizzle = self.tile.and_then(|tile| tile.map.swizzle.span_bytes().map(|_| tile.map.swizzle));
+        let first = self.shared + u64::from(from);
+        let mut at = 0;
+        std::iter::from_fn(move || {
+            let left = u64::from(bytes) - at;
+            if left == 0 {
+                return None;
+            }
+            let (place, length) = match swizzle {
+                None => (first + at, left),
+                // Units of 16 bytes stay whole.
+                Some(swizzle) => (swizzle.place(first + at), left.min(ALIGN - (first + at) % ALIGN)),
+            };
+            let piece = SharedPiece { from: at as usize, shared: place as usize, bytes: length as usize };
+            at += length;
+            Some(piece)
+        })
+    }
+
+    /// Fills shared memory with what a load has where its tensor has no elements.
+    #[cold]
+    pub fn fill(&self, from: u32, bytes: u32, memory: &mut [u8]) {
+        let Some(tile) = &self.tile else { return };
+        // Elements are whole: a run ends where one does.
+        let (filling, size) = (tile.map.filling(), tile.map.elem.bytes() as usize);
+        for SharedPiece { shared, bytes, .. } in self.pieces(from, bytes) {
+            memory[shared..shared + bytes]
+                .chunks_mut(size)
+                .for_each(|element| element.copy_from_slice(&filling[..element.len()]));
+        }
+    }
+
     /// Finds that both ends are there and aligned.
     ///
     /// # Errors
     /// What is wrong with the first that is not.
-    pub fn check(&self, bulk: Bulk, launch: &Launch) -> Result<(), FaultKind> {
-        let &BulkOperands { global, shared, bytes, barrier } = self;
-        if !u64::from(bytes).is_multiple_of(ALIGN) {
-            let what = format!("a bulk copy of {bytes} bytes, which is no multiple of {ALIGN}");
-            return Err(FaultKind::Asynchronous(what));
-        }
-        if !global.is_multiple_of(ALIGN) {
-            return Err(FaultKind::Misaligned { address: global, bytes: ALIGN as u32, space: "global" });
-        }
-        let last = global.checked_add(u64::from(bytes.max(1)) - 1);
-        if bytes > 0 && last.is_none_or(|last| launch.addresses.containing(global, last).is_none()) {
-            let hint = launch.addresses.describe(global);
-            return Err(FaultKind::OutOfBounds { address: global, bytes, space: "global", hint });
+    fn check(&self, bulk: Bulk, launch: &Launch) -> Result<(), FaultKind> {
+        let &BulkOperands { global, shared, bytes, barrier, tile } = self;
+        match tile {
+            Some(tile) => in_tensor(&tile, bytes, launch)?,
+            None => {
+                if !u64::from(bytes).is_multiple_of(ALIGN) {
+                    let what = format!("a bulk copy of {bytes} bytes, which is no multiple of {ALIGN}");
+                    return Err(FaultKind::Asynchronous(what));
+                }
+                if !global.is_multiple_of(ALIGN) {
+                    return Err(FaultKind::Misaligned { address: global, bytes: ALIGN as u32, space: "global" });
+                }
+                in_global(global, bytes, launch)?;
+            }
         }
         if bulk.kind != BulkKind::Prefetch {
-            in_shared(shared, bytes, ALIGN, launch)?;
+            let (align, swizzled) = match tile {
+                None => (ALIGN, bytes),
+                // A swizzle moves units within stretches of so many bytes.
+                Some(tile) => (TILE_ALIGN, bytes.next_multiple_of(tile.map.swizzle.span_bytes().unwrap_or(1))),
+            };
+            in_shared(shared, swizzled, align, launch)?;
         }
         if bulk.kind == BulkKind::Load { in_shared(barrier, BARRIER_BYTES, 8, launch) } else { Ok(()) }
     }
+}
+
+fn in_global(address: u64, bytes: u32, launch: &Launch) -> Result<(), FaultKind> {
+    let last = address.checked_add(u64::from(bytes.max(1)) - 1);
+    if bytes > 0 && last.is_none_or(|last| launch.addresses.containing(address, last).is_none()) {
+        let hint = launch.addresses.describe(address);
+        return Err(FaultKind::OutOfBounds { address, bytes, space: "global", hint });
+    }
+    Ok(())
+}
+
+/// Elements of the tensor that a tile has are allocated.
+fn in_tensor(tile: &Tile, bytes: u32, launch: &Launch) -> Result<(), FaultKind> {
+    // As a rule all of the tensor is.
+    if launch.addresses.containing(tile.map.address, tile.map.end() - 1).is_some() {
+        return Ok(());
+    }
+    let mut from = 0;
+    while from < bytes {
+        let run = tile.run(from, bytes);
+        if let Some(global) = run.global {
+            in_global(global, run.bytes, launch)?;
+        }
+        from += run.bytes;
+    }
+    Ok(())
 }
 
 fn in_shared(address: u64, bytes: u32, align: u64, launch: &Launch) -> Result<(), FaultKind> {
@@ -68,15 +164,72 @@ fn in_shared(address: u64, bytes: u32, align: u64, launch: &Launch) -> Result<()
 }
 
 impl Warp {
-    /// What a lane of a bulk copy copies.
-    pub fn bulk_operands(&self, inst: &Inst, launch: &Launch, lane: u32) -> BulkOperands {
+    /// What a lane of a bulk copy copies, checked, and how: of a reduction of a tile, the tensor's map says
+    /// of what type the elements are.
+    ///
+    /// # Errors
+    /// What is wrong with the operands.
+    pub fn bulk(
+        &self,
+        inst: &Inst,
+        mut bulk: Bulk,
+        launch: &Launch,
+        lane: u32,
+    ) -> Result<(Bulk, BulkOperands), FaultKind> {
         let [global, shared, bytes, barrier] = inst.src;
         let narrow = |slot| if slot == NONE { 0 } else { self.operand32(slot, launch, lane) };
-        BulkOperands {
-            global: self.operand64(global, launch, lane).wrapping_add_signed(i64::from(inst.imm)),
+        // Of a tile this first address is that of its map.
+        let mut operands = BulkOperands {
+            global: self.operand64(global, launch, lane),
             shared: narrow(shared).into(),
             bytes: narrow(bytes),
             barrier: narrow(barrier).into(),
+            tile: None,
+        };
+        if bulk.is_tile() {
+            let tile = self.tile(inst, bulk, operands.global, launch, lane)?;
+            if bulk.kind == BulkKind::Reduce {
+                let Some((atom, elem)) = tile.map.elem.reduction(bulk.atom) else {
+                    let what = format!("a tensor of {:?} has no such reduction", tile.map.elem).to_lowercase();
+                    return Err(FaultKind::Asynchronous(what));
+                };
+                (bulk.atom, bulk.elem) = (atom, elem);
+            }
+            // From here on the operands are the tile's.
+            (operands.global, operands.bytes, operands.tile) = (tile.map.address, tile.map.box_bytes(), Some(tile));
+        } else {
+            operands.global = operands.global.wrapping_add_signed(i64::from(inst.imm));
         }
+        operands.check(bulk, launch)?;
+        Ok((bulk, operands))
+    }
+
+    /// The tile that a lane names by the generic address of a map, and coordinates.
+    fn tile(&self, inst: &Inst, bulk: Bulk, map: u64, launch: &Launch, lane: u32) -> Result<Tile, FaultKind> {
+        let wrong = |what: String| Err(FaultKind::Asynchronous(what));
+        let (space, address) = resolve_generic(map);
+        if space != Space::Const {
+            return wrong(format!(
+                "a tensor map at {map:#x}: those of kernel parameters and of constant memory are supported"
+            ));
+        }
+        let from = address as usize;
+        let Some(bytes) = launch.const_bank.get(from..from + MAP_BYTES) else {
+            let hint = format!("the constant bank has {} bytes", launch.const_bank.len());
+            return Err(FaultKind::OutOfBounds { address, bytes: MAP_BYTES as u32, space: "const", hint });
+        };
+        let map = match TensorMap::decode(bytes.try_into().expect("as long as a map")) {
+            Ok(map) => map,
+            Err(what) => return wrong(what),
+        };
+        if map.dimensions != bulk.dimensions {
+            let (tensor, copy) = (map.dimensions, bulk.dimensions);
+            return wrong(format!("a copy of {copy} dimensions of a tensor that has {tensor}"));
+        }
+        let fragments = &launch.kernel.fragments[inst.imm as usize];
+        let [x, y, z, w] = fragments.b;
+        let at = [x, y, z, w, fragments.c[0]]
+            .map(|slot| if slot == NONE { 0 } else { self.operand32(slot, launch, lane) as i32 });
+        Ok(Tile { map, at })
     }
 }

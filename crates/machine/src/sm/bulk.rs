@@ -9,11 +9,14 @@
 //! them. Shared memory is read when the line leaves. A load's bytes are in shared memory when their line
 //! comes; its barrier counts them all at once, some cycles after the last.
 //!
-//! Source: PTX ISA 9.7.9.25.5; sizes and gaps are parameters of shared memory, after the model of TMA in
-//! FlashGPU-Sim. Groups are a warp's, as those of `cp.async`. Invariants: copies leave in the order of issue,
-//! at most one line a cycle; a warp's slot and its CTA's memory stay until its copies are complete. Not
-//! modelled: passes through the banks of shared memory, a bound on copies that wait, the path of its own that
-//! TMA has to the crossbar (stores share the load-store unit).
+//! A tile of a tensor leaves by rows, and rows that lie one behind the other by lines. Bytes of elements that
+//! the tensor has not take a cycle a row and no request.
+//!
+//! Source: PTX ISA 9.7.9.25.5, 9.7.9.27; sizes and gaps are parameters of shared memory, after the model of
+//! TMA in FlashGPU-Sim. Groups are a warp's, as those of `cp.async`. Invariants: copies leave in the order of
+//! issue, at most one line a cycle; a warp's slot and its CTA's memory stay until its copies are complete.
+//! Not modelled: passes through the banks of shared memory, a bound on copies that wait, the path of its own
+//! that TMA has to the crossbar (stores share the load-store unit).
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -25,9 +28,10 @@ use durawarp_kernel::fault::{FaultKind, ProgramFault};
 use durawarp_kernel::ir::{Bulk, BulkKind, BulkStep, Inst, MemKind};
 use durawarp_kernel::memory::Medium;
 use durawarp_kernel::semantics::atomic::complete_bytes;
+use durawarp_kernel::warp::SharedPiece;
 use durawarp_persist::handler::{Access, AccessKind, SmEvent};
 
-use super::bulk_copy::{BulkCopy, LinePart, insert};
+use super::bulk_copy::{BulkCopy, CopyPart, LinePart, insert};
 use super::bulk_stores::send_line;
 use super::copies::CopyGroups;
 use super::core::IssueCore;
@@ -125,8 +129,8 @@ impl CopyEngine {
         let mut waits = false;
         let launch = m.launch(slot);
         for lane in lanes {
-            let operands = slot.warp.bulk_operands(inst, launch, lane as u32);
-            operands.check(bulk, launch).map_err(|kind| Box::new(slot.fault(lane as u32, kind, launch)))?;
+            let found = slot.warp.bulk(inst, bulk, launch, lane as u32);
+            let (bulk, operands) = found.map_err(|kind| Box::new(slot.fault(lane as u32, kind, launch)))?;
             m.record.bulk.count(bulk.kind, operands.bytes);
             if operands.bytes == 0 {
                 continue;
@@ -184,21 +188,28 @@ impl CopyEngine {
         if copy.sent == 0 && m.cycle < self.next_start {
             return None;
         }
-        let part = LinePart::of(&copy.operands, copy.sent, m.w.line_bytes);
-        if copy.tickets.is_some() && waits_for_durable(copy, part, core, m) {
-            self.blocked = true;
-            return None;
-        }
-        // A store's line may become several requests, for a scheme that writes it back at once.
-        let requests = if self.lines >= m.p.shared.bulk_lines {
-            None
-        } else if matches!(copy.bulk.kind, BulkKind::Store | BulkKind::Reduce) {
-            send_line(number, copy, part, core, lsu, memory, front_end, m)
-        } else {
-            self.send_read(number, part, core, memory, m, cx).then_some(1)
+        let (requests, bytes) = match CopyPart::of(&copy.operands, copy.sent, m.w.line_bytes) {
+            CopyPart::Absent(bytes) => {
+                self.fill(number, bytes, core);
+                (0, bytes)
+            }
+            CopyPart::Line(part) => {
+                if copy.tickets.is_some() && waits_for_durable(copy, part, core, m) {
+                    self.blocked = true;
+                    return None;
+                }
+                // A store's line may become several requests, for a scheme that writes it back at once.
+                let requests = if self.lines >= m.p.shared.bulk_lines {
+                    None
+                } else if matches!(copy.bulk.kind, BulkKind::Store | BulkKind::Reduce) {
+                    send_line(number, copy, part, core, lsu, memory, front_end, m)
+                } else {
+                    self.send_read(number, part, core, memory, m, cx).then_some(1)
+                };
+                self.blocked = requests.is_none();
+                (requests?, part.bytes)
+            }
         };
-        self.blocked = requests.is_none();
-        let requests = requests?;
         self.lines += requests;
         // It has left: the gap to the next copy counts from the first line.
         let copy = &mut self.copies[usize::from(number)];
@@ -206,7 +217,7 @@ impl CopyEngine {
             self.next_start = m.cycle + m.p.shared.bulk_issue_cycles;
         }
         copy.left += requests;
-        copy.sent += part.bytes;
+        copy.sent += bytes;
         if copy.sent < copy.operands.bytes {
             return None;
         }
@@ -219,6 +230,21 @@ impl CopyEngine {
             self.end(number, m.cycle, core, m.p.shared.bulk_arrive_cycles);
         }
         tickets.map(|_| warp)
+    }
+
+    /// A load has no element in its tensor for the next bytes.
+    #[cold]
+    fn fill(&mut self, number: u16, bytes: u32, core: &mut IssueCore) {
+        let copy = &self.copies[usize::from(number)];
+        if copy.bulk.kind == BulkKind::Load {
+            let (warp, at) = (copy.warp, copy.sent);
+            let cta = core.slots[usize::from(warp)].cta;
+            let cta = &mut core.ctas[usize::from(cta)];
+            for piece in copy.operands.pieces(at, bytes) {
+                cta.writers.access(warp, MemKind::Store, std::iter::once(piece.shared as u64), piece.bytes as u32);
+            }
+            copy.operands.fill(at, bytes, &mut cta.shared);
+        }
     }
 
     fn send_read(
@@ -244,7 +270,7 @@ impl CopyEngine {
             let access = Access { line, bytes, kind, half_warps, by, from: 0, mark: 0, log: false, hit: false };
             m.host.tell(&SmEvent::Accessed(&access));
         }
-        let read = insert(&mut self.reads, &mut self.free_reads, (number, copy.sent));
+        let read = insert(&mut self.reads, &mut self.free_reads, (number, part.at));
         let request = Request {
             line,
             tag: READ | u32::from(read),
@@ -265,14 +291,18 @@ impl CopyEngine {
         self.free_reads.push(read);
         let copy = &self.copies[usize::from(number)];
         if copy.bulk.kind == BulkKind::Load {
-            let part = LinePart::of(&copy.operands, at, line_bytes);
-            let (from, bytes) = (part.offset as usize, part.bytes as usize);
+            let CopyPart::Line(part) = CopyPart::of(&copy.operands, at, line_bytes) else {
+                unreachable!("a line came for elements that are not there");
+            };
+            let found = &line.bytes[part.offset as usize..];
             let slot = &core.slots[usize::from(copy.warp)];
             let cta = &mut core.ctas[usize::from(slot.cta)];
             // As a store to shared memory does, it carries what its warp knows of fences.
             cta.fenced = cta.fenced.max(slot.order.fenced);
-            cta.writers.access(copy.warp, MemKind::Store, std::iter::once(part.shared as u64), part.bytes);
-            cta.shared[part.shared..part.shared + bytes].copy_from_slice(&line.bytes[from..from + bytes]);
+            for SharedPiece { from, shared, bytes } in copy.operands.pieces(at, part.bytes) {
+                cta.writers.access(copy.warp, MemKind::Store, std::iter::once(shared as u64), bytes as u32);
+                cta.shared[shared..shared + bytes].copy_from_slice(&found[from..from + bytes]);
+            }
         }
         number
     }

@@ -27,27 +27,38 @@ pub(super) struct BulkCopy {
 
 value!(record BulkCopy { warp, lane, pc, bulk, operands, sent, left, tickets });
 
+/// What a copy does next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum CopyPart {
+    Line(LinePart),
+    /// So many bytes of a tile are of elements that its tensor has not.
+    Absent(u32),
+}
+
 /// The part of a copy in one line.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct LinePart {
     /// The line's first address.
     pub(super) line: u64,
     /// The first byte in the line.
     pub(super) offset: u32,
-    /// Where the part lies in shared memory.
-    pub(super) shared: usize,
+    /// Bytes of the copy before it.
+    pub(super) at: u32,
     pub(super) bytes: u32,
 }
 
-impl LinePart {
+impl CopyPart {
     /// The part of a copy from its byte `at` on.
-    pub(super) fn of(operands: &BulkOperands, at: u32, line_bytes: u32) -> LinePart {
-        let from = operands.global + u64::from(at);
+    pub(super) fn of(operands: &BulkOperands, at: u32, line_bytes: u32) -> CopyPart {
+        let run = operands.run(at, line_bytes);
+        let Some(from) = run.global else { return CopyPart::Absent(run.bytes) };
         let offset = (from % u64::from(line_bytes)) as u32;
-        let bytes = (line_bytes - offset).min(operands.bytes - at);
-        LinePart { line: from - u64::from(offset), offset, shared: operands.shared as usize + at as usize, bytes }
+        let bytes = (line_bytes - offset).min(run.bytes);
+        CopyPart::Line(LinePart { line: from - u64::from(offset), offset, at, bytes })
     }
+}
 
+impl LinePart {
     /// Its bytes in the line.
     pub(super) fn mask(&self) -> u128 {
         u128::MAX >> (128 - self.bytes) << self.offset
@@ -73,18 +84,48 @@ pub(super) fn insert<T>(list: &mut Vec<T>, free: &mut Vec<u16>, value: T) -> u16
 #[cfg(test)]
 mod tests {
     use super::*;
+    use durawarp_kernel::tensor_map::{Fill, Swizzle, TensorElem, TensorMap, Tile};
+
+    /// All parts: of a line its address, the first byte in it, the byte of the copy, bytes, bits of the mask.
+    fn parts(operands: &BulkOperands) -> Vec<Result<(u64, u32, u32, u32, u32), u32>> {
+        let (mut parts, mut at) = (Vec::new(), 0);
+        while at < operands.bytes {
+            let part = CopyPart::of(operands, at, 128);
+            parts.push(match part {
+                CopyPart::Line(part) => Ok((part.line, part.offset, part.at, part.bytes, part.mask().count_ones())),
+                CopyPart::Absent(bytes) => Err(bytes),
+            });
+            at += match part {
+                CopyPart::Line(LinePart { bytes, .. }) | CopyPart::Absent(bytes) => bytes,
+            };
+        }
+        parts
+    }
 
     #[test]
     fn a_copy_is_cut_at_lines_and_the_parts_are_all_of_it() {
-        let operands = BulkOperands { global: 4096 + 112, shared: 32, bytes: 160, barrier: 0 };
-        let mut parts = Vec::new();
-        let mut at = 0;
-        while at < operands.bytes {
-            let part = LinePart::of(&operands, at, 128);
-            parts.push((part.line, part.offset, part.shared, part.bytes, part.mask().count_ones()));
-            at += part.bytes;
-        }
-        let expected = [(4096, 112, 32, 16, 16), (4224, 0, 48, 128, 128), (4352, 0, 176, 16, 16)];
-        assert_eq!(parts, expected);
+        let operands = BulkOperands { global: 4096 + 112, shared: 32, bytes: 160, barrier: 0, tile: None };
+        let expected = [(4096, 112, 0, 16, 16), (4224, 0, 16, 128, 128), (4352, 0, 144, 16, 16)];
+        assert_eq!(parts(&operands), expected.map(Ok));
+    }
+
+    #[test]
+    fn a_tile_is_cut_at_rows_and_lines_and_has_parts_that_are_not_there() {
+        // Rows of 10 elements of 4 bytes, 64 bytes apart; boxes of 8 x 3 elements, the last row outside.
+        let map = TensorMap {
+            dimensions: 2,
+            elem: TensorElem::U32,
+            swizzle: Swizzle::None,
+            fill: Fill::Zeros,
+            address: 4096,
+            strides: [64, 0, 0, 0],
+            sizes: [10, 5, 1, 1, 1],
+            box_sizes: [8, 3, 1, 1, 1],
+            steps: [1; 5],
+        };
+        let tile = Tile { map, at: [4, 3, 0, 0, 0] };
+        let operands = BulkOperands { global: 4096, shared: 0, bytes: 96, barrier: 0, tile: Some(tile) };
+        let (row, next) = ((4096 + 128, 64 + 16, 0, 24, 24), (4096 + 256, 16, 32, 24, 24));
+        assert_eq!(parts(&operands), [Ok(row), Err(8), Ok(next), Err(8), Err(32)]);
     }
 }

@@ -8,6 +8,7 @@
 use crate::coalescer::LineAccess;
 use crate::msg::{Atomics, Payload, sectors_touched};
 use durawarp_kernel::ir::{BulkKind, MemKind};
+use durawarp_kernel::warp::SharedPiece;
 use durawarp_persist::handler::SmEvent;
 use durawarp_persist::vocab::StoreClass;
 
@@ -39,10 +40,15 @@ pub(super) fn send_line(
     let slot = &mut core.slots[usize::from(warp)];
     let cta = &mut core.ctas[usize::from(slot.cta)];
     slot.order.fenced = slot.order.fenced.max(cta.fenced);
-    if cta.writers.access(warp, MemKind::Load, std::iter::once(part.shared as u64), part.bytes) {
-        m.host.tell(&SmEvent::SharedRead);
+    // The line's bytes, which a swizzle has in several places.
+    let mut bytes = [0; 128];
+    for SharedPiece { from, shared, bytes: length } in copy.operands.pieces(part.at, part.bytes) {
+        if cta.writers.access(warp, MemKind::Load, std::iter::once(shared as u64), length as u32) {
+            m.host.tell(&SmEvent::SharedRead);
+        }
+        bytes[from..from + length].copy_from_slice(&cta.shared[shared..shared + length]);
     }
-    let bytes = &cta.shared[part.shared..part.shared + part.bytes as usize];
+    let bytes = &bytes[..part.bytes as usize];
     let access = LineAccess { line: part.line, lanes: 1 << lane, sectors: sectors_touched(part.mask()) };
     // From here on entries bear the copy's number, and facts name its instruction, not the warp's next.
     lsu.begin_bulk(number);

@@ -1,14 +1,16 @@
 //! From a launch step to a bound launch: extents, shared memory, arguments as bytes, textures, surfaces.
 
+use super::tensor::tensor_map;
 use super::view::{Interrupt, View};
 use crate::expr::{Expr, Value};
-use crate::manifest::buffers::Buffer;
+use crate::manifest::buffers::{Buffer, BufferStart};
 use crate::manifest::element::{elem_name, store};
 use crate::manifest::instrument::Generated;
-use crate::manifest::steps::{Arg, BufferStart, LaunchStep};
+use crate::manifest::steps::{Arg, LaunchStep};
 use durawarp_base::diagnostic::Diagnostics;
 use durawarp_kernel::ir::Elem;
 use durawarp_kernel::launch::{Binding, Launch, Surface, Texture};
+use durawarp_kernel::tensor_map::MAP_BYTES;
 
 /// Largest extents of a grid and of a block (CUDA, compute capability 6.0), and threads of a block.
 const MAX_GRID: [i64; 3] = [0x7fff_ffff, 65_535, 65_535];
@@ -157,6 +159,7 @@ impl View {
             }
             // Fetches name their texture; the object's own value is not looked at.
             Arg::Texture(buffer) => to[..8].copy_from_slice(&self.address(*buffer, 0).to_le_bytes()),
+            Arg::Tensor(form) => to[..MAP_BYTES].copy_from_slice(&tensor_map(self, form)?.encode()),
             Arg::Struct(parts) => {
                 for (offset, part) in parts {
                     self.argument(part, &mut to[*offset as usize..])?;
@@ -167,7 +170,7 @@ impl View {
     }
 
     /// An address in a buffer or its padding, or the one after it.
-    fn address_at(&mut self, span: &BufferStart, bytes: Option<&Expr>) -> Result<u64, Interrupt> {
+    pub(super) fn address_at(&mut self, span: &BufferStart, bytes: Option<&Expr>) -> Result<u64, Interrupt> {
         let index = span.index.as_ref().map_or(Ok(0), |index| self.integer(index, "an offset in elements"))?;
         let more = bytes.map_or(Ok(0), |bytes| self.integer(bytes, "an offset in bytes"))?;
         let (form, allocation) = (&self.plan.manifest.buffers[span.buffer], self.bindings.of(span.buffer));
@@ -240,6 +243,7 @@ impl LaunchStep {
                 Arg::Address { to, bytes } => to.index.iter().chain(bytes).collect(),
                 Arg::Number { value, .. } => vec![value],
                 Arg::Generated(_) | Arg::Texture(_) => Vec::new(),
+                Arg::Tensor(form) => form.exprs().collect(),
                 Arg::Struct(parts) => parts.iter().flat_map(|(_, part)| of_arg(part)).collect(),
             }
         }

@@ -8,8 +8,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::expr::{Element, Elements, EvalFault, Expr, Miss, Stop, Value, Which};
+use crate::manifest::buffers::BufferStart;
 use crate::manifest::element::load;
-use crate::manifest::steps::{BufferStart, ReduceStep};
+use crate::manifest::steps::ReduceStep;
 use crate::plan::RunPlan;
 use durawarp_base::diagnostic::Diagnostic;
 use durawarp_base::document::Place;

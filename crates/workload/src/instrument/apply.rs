@@ -119,7 +119,7 @@ pub(crate) fn pointers(launch: &LaunchStep) -> Vec<(u32, usize)> {
         match arg {
             Arg::Address { to, .. } => out.push((at, to.buffer)),
             Arg::Struct(parts) => parts.iter().for_each(|(offset, part)| of(part, at + offset, out)),
-            Arg::Number { .. } | Arg::Generated(_) | Arg::Texture(_) => {}
+            Arg::Number { .. } | Arg::Generated(_) | Arg::Texture(_) | Arg::Tensor(_) => {}
         }
     }
     let mut out = Vec::new();

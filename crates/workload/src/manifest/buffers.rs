@@ -242,3 +242,10 @@ pub(crate) fn determined(buffers: &[Buffer]) -> Vec<usize> {
     let is = |n: &usize| buffers[*n].role.is_compared() && buffers[*n].space != Space::Const;
     (0..buffers.len()).filter(is).collect()
 }
+
+/// A buffer and the element where something starts.
+#[derive(Debug, Clone)]
+pub(crate) struct BufferStart {
+    pub(crate) buffer: usize,
+    pub(crate) index: Option<Expr>,
+}

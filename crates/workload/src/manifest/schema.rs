@@ -360,7 +360,8 @@ mod tests {
             concat!(include_str!("../../../../workloads/manifest.md"), include_str!("../../../../workloads/README.md"));
         let mut all = Vec::new();
         let of_cpus = crate::cpu::shapes();
-        for shape in [&MANIFEST, &LOOP_SHAPE, &CONDITION, &REFERENCE_KINDS].into_iter().chain(of_cpus) {
+        let fixed = [&MANIFEST, &LOOP_SHAPE, &CONDITION, &REFERENCE_KINDS, &crate::manifest::tensor::SHAPE];
+        for shape in fixed.into_iter().chain(of_cpus) {
             words(shape, &mut all);
         }
         for reference in &crate::data::reference::ALL {

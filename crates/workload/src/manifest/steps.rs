@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
+use super::buffers::BufferStart;
 use super::instrument::{Generated, Undo};
+use super::tensor::TensorForm;
 use crate::expr::Expr;
 use durawarp_base::document::Place;
 use durawarp_kernel::ir::{Elem, Kernel};
@@ -55,13 +57,6 @@ pub(crate) struct ReduceStep {
     pub(crate) slot: u16,
 }
 
-/// A buffer and the element where something starts.
-#[derive(Debug, Clone)]
-pub(crate) struct BufferStart {
-    pub(crate) buffer: usize,
-    pub(crate) index: Option<Expr>,
-}
-
 /// A kernel launch.
 #[derive(Debug, Clone)]
 pub(crate) struct LaunchStep {
@@ -102,6 +97,8 @@ pub(crate) enum Arg {
     Number { value: Expr, elem: Elem },
     /// A texture object over a buffer in space `texture`.
     Texture(usize),
+    /// A tensor's map.
+    Tensor(Box<TensorForm>),
     /// A structure: byte offset and part.
     Struct(Vec<(u32, Arg)>),
     /// What instrumentation adds.

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use crate::expr::Expr;
-use crate::manifest::steps::{BufferStart, HostStep, LaunchStep, LoopKind, ReduceStep};
+use crate::manifest::buffers::BufferStart;
+use crate::manifest::steps::{HostStep, LaunchStep, LoopKind, ReduceStep};
 use durawarp_base::document::Place;
 use durawarp_kernel::ir::Kernel;
 

@@ -5,13 +5,17 @@
 
 use super::reader::Reader;
 use crate::expr::{Expr, Scope, Type};
-use crate::manifest::buffers::Space;
+use crate::manifest::buffers::{BufferStart, Space};
 use crate::manifest::element::elem_of;
 use crate::manifest::schema::ELEMENT_TYPES;
-use crate::manifest::steps::{Arg, BufferStart};
+use crate::manifest::steps::Arg;
 use durawarp_base::document::{Item, Place, TomlTable, quoted};
 use durawarp_kernel::ir::{Elem, Kernel, Param};
 use durawarp_kernel::mangled::parameter;
+use durawarp_kernel::tensor_map::MAP_BYTES;
+
+/// A tensor's map in a structure lies at a multiple of this, as `CUtensorMap` does.
+const MAP_ALIGN: u32 = 64;
 
 impl Reader<'_> {
     /// An argument for `param`, whose type it must fit; without a parameter only its names are checked.
@@ -79,7 +83,7 @@ impl Reader<'_> {
         Some(Arg::Number { value, elem })
     }
 
-    fn mismatch(&mut self, param: &Param, place: &Place, found: &str) {
+    pub(super) fn mismatch(&mut self, param: &Param, place: &Place, found: &str) {
         let wanted = match (bare_type(param), param.bytes) {
             ("b8", bytes) if bytes > 1 => format!("a structure of {bytes} bytes"),
             (name, bytes) => format!("`.{name}` ({bytes} byte{})", if bytes == 1 { "" } else { "s" }),
@@ -146,10 +150,18 @@ impl Reader<'_> {
     /// `{u32 = "N"}` or `{struct = [..]}`.
     fn typed_arg(&mut self, table: TomlTable<'_>, param: Option<&Param>, scope: &Scope) -> Option<Arg> {
         let place = table.place();
+        // The only one of several keys.
+        if table.get("tensor_map").is_some() {
+            return self.tensor_map(table, param, scope);
+        }
         let mut entries = table.entries();
         let (Some((key, key_place, item)), None) = (entries.next(), entries.next()) else {
-            let fault = place.fault("an argument's table has one key: an element type, `struct` or `texture`");
-            self.fault(fault.with_help("`{u32 = \"N\"}`, `{struct = [..]}` or `{texture = \"A\"}`"));
+            let fault =
+                place.fault("an argument's table has one key: an element type, `struct`, `texture` or `tensor_map`");
+            self.fault(
+                fault
+                    .with_help("`{u32 = \"N\"}`, `{struct = [..]}`, `{texture = \"A\"}` or `{tensor_map = \"A\", ..}`"),
+            );
             return None;
         };
         match key {
@@ -158,8 +170,9 @@ impl Reader<'_> {
             _ => {}
         }
         let Some(elem) = elem_of(key) else {
-            let fault = key_place.fault(format!("`{key}` is neither an element type nor `struct` nor `texture`"));
-            let valid = ELEMENT_TYPES.into_iter().chain(["struct", "texture"]);
+            let fault =
+                key_place.fault(format!("`{key}` is no element type, and not `struct`, `texture` or `tensor_map`"));
+            let valid = ELEMENT_TYPES.into_iter().chain(["struct", "texture", "tensor_map"]);
             self.fault(fault.with_nearest_or(key, valid, || None));
             return None;
         };
@@ -222,10 +235,14 @@ impl Reader<'_> {
             let Some(arg) = self.arg_of_structure(part, scope) else {
                 continue;
             };
-            let bytes = if let Arg::Number { elem, .. } = &arg { elem.bytes() } else { 8 };
-            let offset = end.next_multiple_of(bytes);
+            let (bytes, aligned) = match &arg {
+                Arg::Number { elem, .. } => (elem.bytes(), elem.bytes()),
+                Arg::Tensor(_) => (MAP_BYTES as u32, MAP_ALIGN),
+                _ => (8, 8),
+            };
+            let offset = end.next_multiple_of(aligned);
             end = offset + bytes;
-            align = align.max(bytes);
+            align = align.max(aligned);
             parts.push((offset, arg));
         }
         let bytes = end.next_multiple_of(align);

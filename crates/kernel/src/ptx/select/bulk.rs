@@ -1,12 +1,12 @@
 //! Bulk copies (PTX ISA 9.7.9.25.5): `cp.async.bulk`, `cp.reduce.async.bulk`, their groups, and
-//! `cp.async.bulk.prefetch`.
+//! `cp.async.bulk.prefetch`; those of tiles are in `tensor`.
 //!
 //! Addresses in shared memory become 32-bit registers with their offsets added, by instructions of their own
 //! where they are something else. `.shared::cluster` names the own CTA's memory, as there is no way here to
 //! an address of another. A cache policy is dropped; that is told once.
 //!
 //! Not supported: copies between CTAs (`.shared::cluster` from `.shared::cta`, `.multicast::cluster`),
-//! tensors, `.cp_mask`, `.ignore_oob`.
+//! `.cp_mask`, `.ignore_oob`.
 
 use super::super::super::alu::{AluOp, Cvt, HalfFormat, HalfType, IntOp, Num};
 use super::super::super::ir::{AtomOp, Bulk, BulkKind, BulkStep, Class, Elem, Op, Space};
@@ -18,17 +18,17 @@ use super::words::Mods;
 
 /// A side of a copy, as a modifier names it.
 #[derive(Clone, Copy, PartialEq)]
-enum Side {
+pub(super) enum Side {
     Global,
     Cta,
     Cluster,
 }
 
-const SIDES: [(&str, Side); 3] =
+pub(super) const SIDES: [(&str, Side); 3] =
     [("global", Side::Global), ("shared::cta", Side::Cta), ("shared::cluster", Side::Cluster)];
 
 /// A reduction's operation on elements that are no halves.
-const REDUCTIONS: [(&str, AtomOp); 8] = [
+pub(super) const REDUCTIONS: [(&str, AtomOp); 8] = [
     ("add", AtomOp::Add),
     ("min", AtomOp::Min),
     ("max", AtomOp::Max),
@@ -40,8 +40,8 @@ const REDUCTIONS: [(&str, AtomOp); 8] = [
 ];
 
 /// A copy that moves bytes as they are.
-fn plain(kind: BulkKind) -> Bulk {
-    Bulk { kind, atom: AtomOp::None, elem: Elem::U8 }
+pub(super) fn plain(kind: BulkKind) -> Bulk {
+    Bulk { kind, atom: AtomOp::None, elem: Elem::U8, dimensions: 0 }
 }
 
 impl<'a> Lower<'_, 'a> {
@@ -49,10 +49,12 @@ impl<'a> Lower<'_, 'a> {
         let reduces = m.take("reduce");
         m.take("async");
         m.take("bulk");
-        for (word, what) in [("tensor", "copies of tensors"), ("multicast::cluster", "copies to several CTAs")] {
-            if let Some(found) = i.mods.iter().find(|found| found.text == word) {
-                return Err(self.fault(found.at.clone(), format!("{what} (`.{word}`) are not supported")));
-            }
+        if let Some(found) = i.mods.iter().find(|found| found.text == "multicast::cluster") {
+            let message = "copies to several CTAs (`.multicast::cluster`) are not supported";
+            return Err(self.fault(found.at.clone(), message));
+        }
+        if m.take("tensor") {
+            return self.tile(i, m, reduces);
         }
         // Groups and prefetches name no two sides.
         if m.take("commit_group") {
@@ -132,7 +134,7 @@ impl<'a> Lower<'_, 'a> {
             _ => None,
         };
         if let Some(atom) = half {
-            return Ok(Bulk { kind: BulkKind::Reduce, atom, elem: Elem::U16 });
+            return Ok(Bulk { atom, elem: Elem::U16, ..plain(BulkKind::Reduce) });
         }
         // The table of operations and types in the ISA.
         let types: &[&str] = match atom {
@@ -142,7 +144,7 @@ impl<'a> Lower<'_, 'a> {
             _ => &["b32", "b64"],
         };
         match ty.elem().filter(|_| types.iter().any(|word| Ty::parse(word) == Some(ty))) {
-            Some(elem) => Ok(Bulk { kind: BulkKind::Reduce, atom, elem }),
+            Some(elem) => Ok(Bulk { atom, elem, ..plain(BulkKind::Reduce) }),
             None => self.bad_type(i, ty),
         }
     }
@@ -153,7 +155,7 @@ impl<'a> Lower<'_, 'a> {
     }
 
     /// The operands, without the cache policy that may follow.
-    fn without_hint<const N: usize>(
+    pub(super) fn without_hint<const N: usize>(
         &mut self,
         i: &'a Instruction<'a>,
         m: &mut Mods<'_, 'a>,
@@ -165,7 +167,7 @@ impl<'a> Lower<'_, 'a> {
     }
 
     /// An address in global memory: 64 bits, and the offset.
-    fn global_operand(&mut self, operand: &'a Operand<'a>) -> Lowered<(Arg, i32)> {
+    pub(super) fn global_operand(&mut self, operand: &'a Operand<'a>) -> Lowered<(Arg, i32)> {
         let address = self.address(operand, Space::Global)?;
         if address.wide {
             return Ok((address.base, address.offset));
@@ -177,7 +179,7 @@ impl<'a> Lower<'_, 'a> {
     }
 
     /// An address in shared memory: 32 bits.
-    fn shared_operand(&mut self, operand: &'a Operand<'a>) -> Lowered<Arg> {
+    pub(super) fn shared_operand(&mut self, operand: &'a Operand<'a>) -> Lowered<Arg> {
         let address = self.address(operand, Space::Shared)?;
         let mut base = address.base;
         if address.wide {

@@ -1,0 +1,472 @@
+//! Tensor maps: what a copy of a tile knows of its tensor (CUDA driver API, `cuTensorMapEncodeTiled`; PTX ISA
+//! 5.5).
+//!
+//! A map is 128 bytes that programs only pass on, so that their layout is ours:
+//!
+//! | bytes | what they have |
+//! |---|---|
+//! | 0 to 3 | [`MARK`], by which other bytes are told from a map |
+//! | 4, 5, 6, 7 | dimensions, type of elements, swizzle, fill |
+//! | 16 to 23 | first address |
+//! | 24 to 55 | bytes from element to element of dimensions 1 to 4 |
+//! | 56 to 75 | elements of dimensions 0 to 4 |
+//! | 76 to 95 | elements of the box that a copy takes |
+//! | 96 to 115 | every how many-th of these it takes |
+//!
+//! Dimension 0 is the innermost one, whose elements lie one behind the other. Invariant: a map that is read
+//! fulfils what the driver asks for. Not modelled: `im2col`, interleaved layouts, elements of less than 8
+//! bits, `tf32` (whose rounding nobody documents), promotion in the L2; dimensions of 2^32 elements.
+
+use super::alu::{HalfFormat, HalfType};
+use super::ir::{AtomOp, Elem};
+use durawarp_checkpoint::value;
+
+/// Bytes of a map.
+pub const MAP_BYTES: usize = 128;
+
+/// Dimensions of a tensor, at most.
+pub const MOST_DIMENSIONS: usize = 5;
+
+/// "DWTM": the first four bytes of a map.
+const MARK: u32 = u32::from_le_bytes(*b"DWTM");
+
+/// Addresses, strides and rows of boxes are multiples of this many bytes.
+const ALIGN: u64 = 16;
+
+/// Type of the elements of a tensor, which matters to reductions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TensorElem {
+    U8,
+    U16,
+    U32,
+    S32,
+    U64,
+    S64,
+    F16,
+    F32,
+    F64,
+    Bf16,
+}
+
+value!(choice TensorElem { U8, U16, U32, S32, U64, S64, F16, F32, F64, Bf16 });
+
+impl TensorElem {
+    /// All, with their names.
+    pub const ALL: [(&str, TensorElem); 10] = [
+        ("u8", TensorElem::U8),
+        ("u16", TensorElem::U16),
+        ("u32", TensorElem::U32),
+        ("s32", TensorElem::S32),
+        ("u64", TensorElem::U64),
+        ("s64", TensorElem::S64),
+        ("f16", TensorElem::F16),
+        ("f32", TensorElem::F32),
+        ("f64", TensorElem::F64),
+        ("bf16", TensorElem::Bf16),
+    ];
+
+    /// Bytes of an element.
+    pub fn bytes(self) -> u32 {
+        match self {
+            TensorElem::U8 => 1,
+            TensorElem::U16 | TensorElem::F16 | TensorElem::Bf16 => 2,
+            TensorElem::U32 | TensorElem::S32 | TensorElem::F32 => 4,
+            TensorElem::U64 | TensorElem::S64 | TensorElem::F64 => 8,
+        }
+    }
+
+    /// What a reduction by this operation does with each element (PTX ISA 9.7.9.27.1.3: the type is that of
+    /// the map); none where there is no such reduction.
+    pub fn reduction(self, op: AtomOp) -> Option<(AtomOp, Elem)> {
+        use TensorElem::{Bf16, F16, F32, F64, S32, S64, U8, U16, U32, U64};
+        let half = |format| match op {
+            AtomOp::Add if format == HalfFormat::F16 => Some(AtomOp::AddHalf(HalfType::F16)),
+            AtomOp::Add => Some(AtomOp::AddHalf(HalfType::Bf16)),
+            AtomOp::Min => Some(AtomOp::MinHalf(format)),
+            AtomOp::Max => Some(AtomOp::MaxHalf(format)),
+            _ => None,
+        };
+        let bits = matches!(op, AtomOp::And | AtomOp::Or | AtomOp::Xor);
+        let ordered = matches!(op, AtomOp::Add | AtomOp::Min | AtomOp::Max);
+        match self {
+            F16 => Some((half(HalfFormat::F16)?, Elem::U16)),
+            Bf16 => Some((half(HalfFormat::Bf16)?, Elem::U16)),
+            F32 => (op == AtomOp::Add).then_some((op, Elem::F32)),
+            F64 => (op == AtomOp::Add).then_some((op, Elem::F64)),
+            U32 => (ordered || bits || matches!(op, AtomOp::Inc | AtomOp::Dec)).then_some((op, Elem::U32)),
+            S32 => (ordered || bits).then_some((op, Elem::S32)),
+            U64 => (ordered || bits).then_some((op, Elem::U64)),
+            S64 => (matches!(op, AtomOp::Min | AtomOp::Max) || bits).then_some((op, Elem::S64)),
+            U8 | U16 => None,
+        }
+    }
+}
+
+/// How bytes of a tile are spread over the banks of shared memory: bits of an address from bit 4 on are
+/// combined with those from bit 7 on by exclusive or.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Swizzle {
+    None,
+    B32,
+    B64,
+    B128,
+}
+
+value!(choice Swizzle { None, B32, B64, B128 });
+
+impl Swizzle {
+    /// All, with their names.
+    pub const ALL: [(&str, Swizzle); 4] =
+        [("none", Swizzle::None), ("32B", Swizzle::B32), ("64B", Swizzle::B64), ("128B", Swizzle::B128)];
+
+    /// Where the byte lies that would lie at this address in shared memory.
+    #[inline]
+    pub fn place(self, address: u64) -> u64 {
+        address ^ ((address >> 7 & self.units()) << 4)
+    }
+
+    /// Bytes of a row of a box, at most.
+    pub fn span_bytes(self) -> Option<u32> {
+        (self != Swizzle::None).then(|| 16 * (self.units() as u32 + 1))
+    }
+
+    /// Units of 16 bytes within which bytes are moved, less 1.
+    fn units(self) -> u64 {
+        match self {
+            Swizzle::None => 0,
+            Swizzle::B32 => 1,
+            Swizzle::B64 => 3,
+            Swizzle::B128 => 7,
+        }
+    }
+}
+
+/// What a load has where there is no element.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fill {
+    Zeros,
+    /// A quiet NaN with all bits but the sign, as `CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA`.
+    Nan,
+}
+
+value!(choice Fill { Zeros, Nan });
+
+impl Fill {
+    /// Both, with their names.
+    pub const ALL: [(&str, Fill); 2] = [("zeros", Fill::Zeros), ("nan", Fill::Nan)];
+}
+
+/// A tensor, and the boxes in which it is copied. Lists are as long as the tensor has dimensions; what is
+/// behind is 1 (strides: 0).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TensorMap {
+    pub dimensions: u8,
+    pub elem: TensorElem,
+    pub swizzle: Swizzle,
+    pub fill: Fill,
+    /// Of element 0.
+    pub address: u64,
+    /// Bytes from element to element of dimensions 1 and up.
+    pub strides: [u64; 4],
+    /// Elements of each dimension.
+    pub sizes: [u32; 5],
+    /// Elements of a box before any are left out.
+    pub box_sizes: [u32; 5],
+    /// Every how many-th element of a box is copied. That of dimension 0 is not used.
+    pub steps: [u32; 5],
+}
+
+value!(record TensorMap { dimensions, elem, swizzle, fill, address, strides, sizes, box_sizes, steps });
+
+impl TensorMap {
+    /// The map as a program passes it on.
+    pub fn encode(&self) -> [u8; MAP_BYTES] {
+        let mut bytes = [0; MAP_BYTES];
+        let mut put = |at: usize, value: &[u8]| bytes[at..at + value.len()].copy_from_slice(value);
+        put(0, &MARK.to_le_bytes());
+        put(4, &[self.dimensions, self.elem as u8, self.swizzle as u8, self.fill as u8]);
+        put(16, &self.address.to_le_bytes());
+        for (i, stride) in self.strides.iter().enumerate() {
+            put(24 + 8 * i, &stride.to_le_bytes());
+        }
+        for (first, list) in [(56, self.sizes), (76, self.box_sizes), (96, self.steps)] {
+            for (i, value) in list.iter().enumerate() {
+                put(first + 4 * i, &value.to_le_bytes());
+            }
+        }
+        bytes
+    }
+
+    /// The map of these bytes.
+    ///
+    /// # Errors
+    /// They are no map, or none that the driver would make.
+    pub fn decode(bytes: &[u8; MAP_BYTES]) -> Result<TensorMap, String> {
+        let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
+        let long = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
+        let list = |first: usize| std::array::from_fn(|i| word(first + 4 * i));
+        let named = |at: usize| usize::from(bytes[at]);
+        if word(0) != MARK {
+            return Err("what the address names is no tensor map".to_owned());
+        }
+        let (elem, swizzle, fill) =
+            (TensorElem::ALL.get(named(5)), Swizzle::ALL.get(named(6)), Fill::ALL.get(named(7)));
+        let (Some(&(_, elem)), Some(&(_, swizzle)), Some(&(_, fill))) = (elem, swizzle, fill) else {
+            return Err("the tensor map has a type, a swizzle or a fill that is not known".to_owned());
+        };
+        let map = TensorMap {
+            dimensions: bytes[4],
+            elem,
+            swizzle,
+            fill,
+            address: long(16),
+            strides: std::array::from_fn(|i| long(24 + 8 * i)),
+            sizes: list(56),
+            box_sizes: list(76),
+            steps: list(96),
+        };
+        map.check().map_err(|faults| faults.join("; ")).map(|()| map)
+    }
+
+    /// What the driver asks of a map.
+    ///
+    /// # Errors
+    /// All that is not so, a sentence each.
+    pub fn check(&self) -> Result<(), Vec<String>> {
+        let mut faults = Vec::new();
+        let n = usize::from(self.dimensions);
+        if !(1..=MOST_DIMENSIONS).contains(&n) {
+            return Err(vec![format!("a tensor has 1 to {MOST_DIMENSIONS} dimensions, not {n}")]);
+        }
+        // All faults are told at once.
+        if !self.address.is_multiple_of(ALIGN) {
+            faults.push(format!("a tensor begins at a multiple of {ALIGN} bytes, not at {:#x}", self.address));
+        }
+        for d in 0..n {
+            if self.sizes[d] == 0 {
+                faults.push(format!("dimension {d} of the tensor has no element"));
+            }
+            if !(1..=256).contains(&self.box_sizes[d]) {
+                faults.push(format!("a box has 1 to 256 elements of dimension {d}, not {}", self.box_sizes[d]));
+            }
+            if !(1..=8).contains(&self.steps[d]) {
+                faults.push(format!("dimension {d} is copied in steps of 1 to 8 elements, not {}", self.steps[d]));
+            }
+        }
+        for (d, &stride) in self.strides[..n - 1].iter().enumerate() {
+            if !stride.is_multiple_of(ALIGN) || stride >= 1 << 40 {
+                faults.push(format!(
+                    "the stride of dimension {} is {stride} bytes: multiples of {ALIGN} below 2^40 are known",
+                    d + 1
+                ));
+            }
+        }
+        // Rows of boxes.
+        let row = self.row_bytes();
+        if !u64::from(row).is_multiple_of(ALIGN) {
+            faults.push(format!("a row of a box has {row} bytes, which is no multiple of {ALIGN}"));
+        }
+        if let Some(span) = self.swizzle.span_bytes().filter(|span| row > *span) {
+            faults.push(format!("a row of a box has {row} bytes, more than the {span} of its swizzle"));
+        }
+        if faults.is_empty() { Ok(()) } else { Err(faults) }
+    }
+
+    /// Bytes of a row of a box: of its elements of dimension 0.
+    pub fn row_bytes(&self) -> u32 {
+        self.box_sizes[0].saturating_mul(self.elem.bytes())
+    }
+
+    /// Elements that a copy has of dimension `d`, of 1 or more.
+    fn copied(&self, d: usize) -> u32 {
+        self.box_sizes[d].div_ceil(self.steps[d])
+    }
+
+    /// Bytes of a box, which are those that a barrier counts: elements outside the tensor are among them.
+    pub fn box_bytes(&self) -> u32 {
+        (1..usize::from(self.dimensions)).fold(self.row_bytes(), |bytes, d| bytes.saturating_mul(self.copied(d)))
+    }
+
+    /// The first address behind the tensor.
+    pub fn end(&self) -> u64 {
+        let rows = (1..usize::from(self.dimensions)).map(|d| u64::from(self.sizes[d] - 1) * self.strides[d - 1]);
+        self.address
+            .saturating_add(u64::from(self.sizes[0]) * u64::from(self.elem.bytes()))
+            .saturating_add(rows.fold(0, u64::saturating_add))
+    }
+
+    /// Bytes of one element outside the tensor.
+    pub fn filling(&self) -> [u8; 8] {
+        let nan = match self.elem {
+            TensorElem::F16 | TensorElem::Bf16 => 0x7fff_7fff_7fff_7fff,
+            TensorElem::F32 => 0x7fff_ffff_7fff_ffff,
+            TensorElem::F64 => 0x7fff_ffff_ffff_ffff,
+            _ => 0,
+        };
+        if self.fill == Fill::Nan { u64::to_le_bytes(nan) } else { [0; 8] }
+    }
+}
+
+/// A tile of a tensor: the box whose first element has these coordinates, which may lie outside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tile {
+    pub map: TensorMap,
+    pub at: [i32; 5],
+}
+
+value!(record Tile { map, at });
+
+/// Bytes of a copy that lie one behind the other in global memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TileRun {
+    /// Address of the first; none where the tensor has no such elements.
+    pub global: Option<u64>,
+    pub bytes: u32,
+}
+
+impl Tile {
+    /// The bytes of the box from byte `from` on that are one run in global memory, or are not there: all of
+    /// them as far as the end of a row, several rows where these lie one behind the other, until there are
+    /// `most` at least.
+    pub fn run(&self, from: u32, most: u32) -> TileRun {
+        let mut run = self.in_row(from);
+        let row = self.map.row_bytes();
+        let end = self.map.box_bytes();
+        let mut next = from + run.bytes;
+        while let Some(global) = run.global
+            && run.bytes < most
+            && next < end
+            && next.is_multiple_of(row)
+        {
+            let more = self.in_row(next);
+            if more.global != Some(global + u64::from(run.bytes)) {
+                break;
+            }
+            run.bytes += more.bytes;
+            next += more.bytes;
+        }
+        run
+    }
+
+    /// The same within a row.
+    fn in_row(&self, from: u32) -> TileRun {
+        let map = &self.map;
+        let (row, size) = (map.row_bytes(), i64::from(map.elem.bytes()));
+        let (mut rows, in_row) = (from / row, from % row);
+        let rest = i64::from(row - in_row);
+        let mut address = map.address;
+        for d in 1..usize::from(map.dimensions) {
+            let of = map.copied(d);
+            let at = i64::from(self.at[d]) + i64::from(rows % of * map.steps[d]);
+            rows /= of;
+            if !(0..i64::from(map.sizes[d])).contains(&at) {
+                return TileRun { global: None, bytes: rest as u32 };
+            }
+            address += at as u64 * map.strides[d - 1];
+        }
+        // Where the first byte lies in its row of the tensor.
+        let first = i64::from(self.at[0]) * size + i64::from(in_row);
+        let end = i64::from(map.sizes[0]) * size;
+        match first {
+            ..0 => TileRun { global: None, bytes: rest.min(-first) as u32 },
+            _ if first >= end => TileRun { global: None, bytes: rest as u32 },
+            _ => TileRun { global: Some(address + first as u64), bytes: rest.min(end - first) as u32 },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn map() -> TensorMap {
+        TensorMap {
+            dimensions: 3,
+            elem: TensorElem::F32,
+            swizzle: Swizzle::None,
+            fill: Fill::Zeros,
+            address: 0x1_0000_0000,
+            strides: [64, 640, 0, 0],
+            sizes: [10, 10, 3, 1, 1],
+            box_sizes: [4, 3, 2, 1, 1],
+            steps: [1, 2, 1, 1, 1],
+        }
+    }
+
+    #[test]
+    fn a_map_is_what_it_was_made_of() {
+        assert_eq!(TensorMap::decode(&map().encode()), Ok(map()));
+        let mut other = map().encode();
+        other[0] = 0;
+        assert_eq!(TensorMap::decode(&other), Err("what the address names is no tensor map".to_owned()));
+    }
+
+    #[test]
+    fn what_the_driver_would_refuse_is_told_at_once() {
+        let mut wrong = map();
+        (wrong.address, wrong.strides[0], wrong.sizes[2]) = (8, 24, 0);
+        (wrong.box_sizes[1], wrong.steps[2]) = (257, 9);
+        let faults = wrong.check().unwrap_err();
+        assert_eq!(faults.len(), 5, "{faults:?}");
+        let narrow = TensorMap { box_sizes: [3, 1, 1, 1, 1], ..map() };
+        assert_eq!(narrow.check().unwrap_err(), ["a row of a box has 12 bytes, which is no multiple of 16"]);
+        let wide = TensorMap { swizzle: Swizzle::B32, box_sizes: [12, 1, 1, 1, 1], ..map() };
+        assert!(wide.check().unwrap_err()[0].contains("more than the 32 of its swizzle"));
+    }
+
+    #[test]
+    fn swizzles_are_those_of_cute() {
+        // Swizzle<B, 4, 3>: the B bits from bit 4 on, with the B bits three further up.
+        for (swizzle, bits) in [(Swizzle::None, 0), (Swizzle::B32, 1), (Swizzle::B64, 2), (Swizzle::B128, 3)] {
+            for address in 0..2048u64 {
+                let mask = ((1 << bits) - 1) << 7;
+                assert_eq!(swizzle.place(address), address ^ ((address & mask) >> 3), "{swizzle:?} {address}");
+            }
+        }
+    }
+
+    /// Every byte of every box beside a statement by elements.
+    #[test]
+    fn runs_are_the_elements_of_the_box_and_those_outside_are_not_there() {
+        let elements = |tile: &Tile| -> Vec<Option<u64>> {
+            let mut out = Vec::new();
+            for z in 0..2i64 {
+                for y in [0i64, 2] {
+                    for x in 0..4i64 {
+                        let at = [x + i64::from(tile.at[0]), y + i64::from(tile.at[1]), z + i64::from(tile.at[2])];
+                        let inside = at.iter().zip([10, 10, 3]).all(|(at, size)| (0..size).contains(at));
+                        out.push(inside.then(|| 0x1_0000_0000 + (at[0] * 4 + at[1] * 64 + at[2] * 640) as u64));
+                    }
+                }
+            }
+            out
+        };
+        assert_eq!(map().box_bytes(), 4 * 4 * 2 * 2);
+        for at in [[0, 0, 0], [8, 8, 2], [-2, -2, -1], [9, 0, 0], [10, 0, 0], [-4, 9, 1], [3, 1, 1]] {
+            let tile = Tile { map: map(), at: [at[0], at[1], at[2], 0, 0] };
+            let mut found = Vec::new();
+            let mut from = 0;
+            while from < tile.map.box_bytes() {
+                let run = tile.run(from, 128);
+                assert!(run.bytes > 0 && run.bytes % 4 == 0);
+                found.extend((0..run.bytes / 4).map(|i| run.global.map(|global| global + 4 * u64::from(i))));
+                from += run.bytes;
+            }
+            assert_eq!(found, elements(&tile), "{at:?}");
+        }
+    }
+
+    #[test]
+    fn rows_that_lie_one_behind_the_other_are_one_run() {
+        let dense = TensorMap {
+            strides: [64, 640, 0, 0],
+            sizes: [16, 10, 3, 1, 1],
+            box_sizes: [16, 4, 1, 1, 1],
+            steps: [1; 5],
+            ..map()
+        };
+        let tile = Tile { map: dense, at: [0, 2, 0, 0, 0] };
+        assert_eq!(tile.run(0, 128), TileRun { global: Some(0x1_0000_0080), bytes: 128 });
+        assert_eq!(tile.run(64, 1024), TileRun { global: Some(0x1_0000_00c0), bytes: 192 });
+    }
+}

@@ -1,0 +1,70 @@
+//! From the form of a tensor's map to the map of a launch.
+//!
+//! Invariant: a map is one that the driver would make, and its tensor lies in its buffer.
+
+use super::view::{Interrupt, View};
+use crate::expr::Expr;
+use crate::manifest::tensor::TensorForm;
+use durawarp_kernel::tensor_map::{MOST_DIMENSIONS, TensorMap};
+
+/// The map of a tensor, with the values of this moment.
+pub(super) fn tensor_map(view: &mut View, form: &TensorForm) -> Result<TensorMap, Interrupt> {
+    let dimensions = form.sizes.len();
+    let sizes = list_of(view, &form.sizes, "a size", u64::from(u32::MAX))?;
+    let box_sizes = list_of(view, &form.box_sizes, "a size of a box", u64::from(u32::MAX))?;
+    let steps = match &form.steps {
+        Some(steps) => list_of(view, steps, "a step", u64::from(u32::MAX))?,
+        None => [1; MOST_DIMENSIONS],
+    };
+    let mut strides = [0; MOST_DIMENSIONS - 1];
+    match &form.strides_bytes {
+        Some(list) => {
+            let list = list_of(view, list, "a stride", u64::MAX)?;
+            strides[..dimensions - 1].copy_from_slice(&list[..dimensions - 1]);
+        }
+        // Dense: a row is as long as its elements, a slice as its rows.
+        None => {
+            let mut bytes = u64::from(form.elem.bytes());
+            for d in 1..dimensions {
+                bytes = bytes.saturating_mul(sizes[d - 1]);
+                strides[d - 1] = bytes;
+            }
+        }
+    }
+    // What the driver would be asked for.
+    let map = TensorMap {
+        dimensions: dimensions as u8,
+        elem: form.elem,
+        swizzle: form.swizzle,
+        fill: form.fill,
+        address: view.address_at(&form.to, None)?,
+        strides,
+        sizes: sizes.map(|size| size as u32),
+        box_sizes: box_sizes.map(|size| size as u32),
+        steps: steps.map(|step| step as u32),
+    };
+    if let Err(faults) = map.check() {
+        return Err(form.place.fault(faults.join("; ")).into());
+    }
+    let buffer = &view.plan.buffers[view.bindings.of(form.to.buffer)];
+    let end = buffer.address + buffer.bytes;
+    if map.end() > end {
+        let name = &view.plan.manifest.buffers[form.to.buffer].name;
+        let message = format!("the tensor ends {} bytes behind buffer `{name}`", map.end() - end);
+        return Err(form.place.fault(message).into());
+    }
+    Ok(map)
+}
+
+/// Values of a list, 1 behind its end.
+fn list_of(view: &mut View, list: &[Expr], what: &str, most: u64) -> Result<[u64; MOST_DIMENSIONS], Interrupt> {
+    let mut values = [1; MOST_DIMENSIONS];
+    for (value, expr) in values.iter_mut().zip(list) {
+        let found = view.integer(expr, what)?;
+        *value = match u64::try_from(found) {
+            Ok(found) if found <= most => found,
+            _ => return Err(expr.place().fault(format!("{what} cannot be {found}")).into()),
+        };
+    }
+    Ok(values)
+}
