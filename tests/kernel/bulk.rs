@@ -180,6 +180,23 @@ fn reductions_combine_each_element_as_the_isa_says() {
     }
 }
 
+/// As `ptxas` compiles it: one copy of operands that are uniform, one each of those that differ.
+#[test]
+fn lanes_with_the_same_operands_copy_once() {
+    let ran = ran(
+        32,
+        &[],
+        32,
+        "mov.u32 r1, 1; st.shared.v4.u32 [tile], {r1, r1, r1, r1}; fence.proxy.async.shared::cta; bar.sync 0;\n\
+         and.b32 r2, t, 1; shl.b32 r2, r2, 4; cvt.u64.u32 d1, r2; add.u64 d1, out, d1;\n\
+         cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [out], [tile], 16;\n\
+         cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [d1], [tile], 16;\n\
+         cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;",
+    );
+    ran.result.as_ref().unwrap_or_else(|fault| panic!("{fault}"));
+    assert_eq!(ran.u32s(), [2, 2, 2, 2, 1, 1, 1, 1]);
+}
+
 #[test]
 fn barriers_count_bytes_in_either_order_and_tell_what_is_pending() {
     let ran = ran(

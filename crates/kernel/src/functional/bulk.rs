@@ -1,4 +1,4 @@
-//! Bulk copies of the functional driver: each happens at once, as one lane after the other executes it.
+//! Bulk copies of the functional driver: each happens at once, those of one instruction in the order of lanes.
 //!
 //! Its bytes complete at its barrier in the same step, so that nothing is left for a group to wait for.
 //! Observers hear of what it reads and writes; the barrier's word is its own business.
@@ -9,7 +9,7 @@ use super::super::launch::Launch;
 use super::super::memory::FlatMemory;
 use super::super::semantics::atomic::{apply_atomic, complete_bytes};
 use super::super::tensor_map::TileRun;
-use super::super::warp::{BulkOperands, SharedPiece, Warp, lanes_of};
+use super::super::warp::{BulkOperands, SharedPiece, Warp};
 use super::access::{Memories, Watcher};
 use super::interface::{AccessKind, Event, Observer, WarpAccess, Writer};
 
@@ -22,16 +22,16 @@ pub(super) fn execute_bulk(
     lanes: u64,
     memories: &mut Memories<'_>,
 ) -> Result<(), ProgramFault> {
-    for lane in lanes_of(lanes) {
-        let fault = |kind| ProgramFault::new(kind, launch, warp, warp.pc(), lane as u32);
-        let (bulk, operands) = warp.bulk(inst, bulk, launch, lane as u32).map_err(fault)?;
+    for copied in warp.bulk_copies(inst, bulk, launch, lanes) {
+        let fault = |lane, kind| ProgramFault::new(kind, launch, warp, warp.pc(), lane);
+        let (lane, bulk, operands) = copied.map_err(|(lane, kind)| fault(lane, kind))?;
         if operands.bytes == 0 {
             continue;
         }
         if let Some(watcher) = &mut memories.watcher {
             watch(watcher, warp.pc(), bulk, lane, &operands);
         }
-        copy(bulk, &operands, memories).map_err(fault)?;
+        copy(bulk, &operands, memories).map_err(|kind| fault(lane, kind))?;
     }
     Ok(())
 }
@@ -107,7 +107,7 @@ fn reduce(bulk: Bulk, found: &mut [u8], with: &[u8]) {
 }
 
 #[cold]
-fn watch(watcher: &mut Watcher<'_>, pc: u32, bulk: Bulk, lane: usize, operands: &BulkOperands) {
+fn watch(watcher: &mut Watcher<'_>, pc: u32, bulk: Bulk, lane: u32, operands: &BulkOperands) {
     let (in_global, in_shared) = match bulk.kind {
         BulkKind::Prefetch => return,
         BulkKind::Load => (AccessKind::Read, AccessKind::Write),

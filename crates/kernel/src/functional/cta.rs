@@ -328,8 +328,8 @@ impl Cta {
         if let Some(observer) = observer.as_mut().filter(|observer| observer.wanted.writes)
             && matches!(bulk.kind, BulkKind::Store | BulkKind::Reduce)
         {
-            let copies = lanes_of(lanes).filter_map(|lane| warp.bulk(inst, bulk, launch, lane as u32).ok());
-            tell_bulk(observer, Writer { cta, epoch: self.epoch }, memory, copies.map(|(_, operands)| operands));
+            let copies = warp.bulk_copies(inst, bulk, launch, lanes).flatten();
+            tell_bulk(observer, Writer { cta, epoch: self.epoch }, memory, copies.map(|(_, _, operands)| operands));
         }
         Ok(())
     }

@@ -1,6 +1,9 @@
 //! The operands of a bulk copy (PTX ISA 9.7.9.25.5; of a tile 9.7.9.27): one lane's addresses and size, what
 //! they must be, and which byte in shared memory belongs to which in global memory.
 //!
+//! Of an instruction, lanes with the same operands copy once, as on cards: `ptxas` 12.9 makes one `UBLKCP` or
+//! `UTMASTG` of operands that are uniform, and of others a loop over those that differ.
+//!
 //! Source: PTX ISA, `cp.async.bulk`: both addresses and the size are multiples of 16; an `mbarrier` lies at a
 //! multiple of 8; a tile in shared memory at a multiple of 128. Invariant: functional driver and timed
 //! machine check here, before a byte moves. Not modelled: clusters; every address of shared memory is the
@@ -11,8 +14,9 @@ use super::super::ir::{Bulk, BulkKind, Inst, NONE, Space};
 use super::super::launch::Launch;
 use super::super::memory::resolve_generic;
 use super::super::tensor_map::{MAP_BYTES, TensorMap, Tile, TileRun};
-use super::Warp;
+use super::{Warp, lanes_of};
 use durawarp_checkpoint::value;
+use smallvec::SmallVec;
 
 /// Addresses and sizes are multiples of this.
 const ALIGN: u64 = 16;
@@ -164,18 +168,38 @@ fn in_shared(address: u64, bytes: u32, align: u64, launch: &Launch) -> Result<()
 }
 
 impl Warp {
+    /// The copies of a bulk copy by these lanes: the first lane of each, how, and what. Lanes with the same
+    /// operands copy once.
+    ///
+    /// # Errors
+    /// Each lane's fault, in the place of its copy.
+    pub fn bulk_copies(
+        &self,
+        inst: &Inst,
+        bulk: Bulk,
+        launch: &Launch,
+        lanes: u64,
+    ) -> impl Iterator<Item = Result<(u32, Bulk, BulkOperands), (u32, FaultKind)>> {
+        let mut before: SmallVec<[BulkOperands; 2]> = SmallVec::new();
+        lanes_of(lanes).filter_map(move |lane| {
+            let lane = lane as u32;
+            match self.bulk(inst, bulk, launch, lane) {
+                Ok((_, operands)) if before.contains(&operands) => None,
+                Ok((bulk, operands)) => {
+                    before.push(operands);
+                    Some(Ok((lane, bulk, operands)))
+                }
+                Err(kind) => Some(Err((lane, kind))),
+            }
+        })
+    }
+
     /// What a lane of a bulk copy copies, checked, and how: of a reduction of a tile, the tensor's map says
     /// of what type the elements are.
     ///
     /// # Errors
     /// What is wrong with the operands.
-    pub fn bulk(
-        &self,
-        inst: &Inst,
-        mut bulk: Bulk,
-        launch: &Launch,
-        lane: u32,
-    ) -> Result<(Bulk, BulkOperands), FaultKind> {
+    fn bulk(&self, inst: &Inst, mut bulk: Bulk, launch: &Launch, lane: u32) -> Result<(Bulk, BulkOperands), FaultKind> {
         let [global, shared, bytes, barrier] = inst.src;
         let narrow = |slot| if slot == NONE { 0 } else { self.operand32(slot, launch, lane) };
         // Of a tile this first address is that of its map.

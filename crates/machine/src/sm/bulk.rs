@@ -21,6 +21,8 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
+use smallvec::SmallVec;
+
 use crate::msg::{Line, Msg, Payload, Request, RequestKind, sectors_touched};
 use durawarp_checkpoint::state;
 use durawarp_engine::Ctx;
@@ -116,21 +118,22 @@ impl CopyEngine {
         lands.min(sends).max(cycle + 1)
     }
 
-    /// A warp issues a bulk copy of each of these lanes. True where its scheme has it wait for them.
+    /// A warp issues the bulk copies of these lanes. True where its scheme has it wait for them.
     pub(super) fn issue(
         &mut self,
         warp: usize,
         inst: &Inst,
         bulk: Bulk,
-        lanes: impl Iterator<Item = usize>,
+        lanes: u64,
         slot: &mut WarpSlot,
         m: &mut Moment<'_>,
     ) -> Result<bool, Fault> {
         let mut waits = false;
         let launch = m.launch(slot);
-        for lane in lanes {
-            let found = slot.warp.bulk(inst, bulk, launch, lane as u32);
-            let (bulk, operands) = found.map_err(|kind| Box::new(slot.fault(lane as u32, kind, launch)))?;
+        let copies: SmallVec<[_; 2]> = slot.warp.bulk_copies(inst, bulk, launch, lanes).collect();
+        for copied in copies {
+            let fault = |(lane, kind)| Box::new(slot.fault(lane, kind, launch));
+            let (lane, bulk, operands) = copied.map_err(fault)?;
             m.record.bulk.count(bulk.kind, operands.bytes);
             if operands.bytes == 0 {
                 continue;

@@ -19,7 +19,6 @@
 //! a kernel's CTAs arrive that are not resident: such a barrier is a deadlock here, and reported as one. Over
 //! 500 lines: what a warp waits for may lead to any other wait.
 
-use crate::coalescer::lanes_of;
 use crate::l1::Waiter;
 use crate::msg::{CommandProcessorMsg, GridOrder, GridReport, Msg, Payload, Reply, RequestKind};
 use crate::scheduler::Unit;
@@ -262,7 +261,7 @@ impl Sm {
             }
             Op::Bulk(bulk) => {
                 let m = moment!(self, cycle, launches);
-                let issued = self.engine.issue(warp, inst, bulk, lanes_of(lanes), &mut self.core.slots[warp], m);
+                let issued = self.engine.issue(warp, inst, bulk, lanes, &mut self.core.slots[warp], m);
                 self.core.slots[warp].warp.advance();
                 match issued {
                     Ok(false) => {}
