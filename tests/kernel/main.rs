@@ -27,4 +27,5 @@ mod syntax;
 mod tensors;
 mod totals;
 mod video;
+mod wgmma;
 mod wmma;

@@ -42,3 +42,4 @@ mod sampled;
 mod streams;
 mod traces;
 mod unified_l1;
+mod warp_groups;

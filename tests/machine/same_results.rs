@@ -56,7 +56,7 @@ fn threads(threads: usize, placement: Placement) -> RunOptions<'static> {
 }
 
 /// Runs a workload every way and checks everything about it.
-fn check(machine_name: &str, name: &str, ways: &[RunOptions<'_>]) {
+pub(crate) fn check(machine_name: &str, name: &str, ways: &[RunOptions<'_>]) {
     let spec = machine(machine_name, "");
     let workload = resolved(name);
     let reference = workload.run_functional(&Limits::default()).unwrap_or_else(|error| panic!("{error}"));

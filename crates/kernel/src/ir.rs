@@ -22,8 +22,11 @@ use durawarp_base::diagnostic::Diagnostic;
 use durawarp_checkpoint::value;
 
 mod asynchronous;
+mod warp_group;
 
 pub use asynchronous::{BulkKind, BulkStep, CopyStep, PhaseOp};
+pub(crate) use warp_group::group_registers;
+pub use warp_group::{GROUP_ROWS, GroupElements, GroupFactor, GroupOperands, GroupProduct, GroupStep};
 
 /// Lanes of one register group; a 64-wide warp is two groups.
 pub const LANES: usize = 32;
@@ -140,6 +143,9 @@ pub enum Op {
     /// those of b and c, and metadata, are entry `imm` of [`Kernel::fragments`]. Executed by
     /// `Warp::multiply`.
     Matrix(MatrixOp),
+    /// A step of products of four warps. A product's operands are entry `imm` of [`Kernel::group_products`].
+    /// Executed by `Warp::multiply_group`. All lanes take part.
+    WarpGroup(GroupStep),
 }
 
 impl Op {
@@ -147,7 +153,7 @@ impl Op {
     /// barriers.
     pub fn is_of_tensor_cores(&self) -> bool {
         match self {
-            Op::Matrix(_) | Op::Copies(_) => true,
+            Op::Matrix(_) | Op::Copies(_) | Op::WarpGroup(_) => true,
             Op::Mem(mem) => {
                 matches!(mem.kind, MemKind::Matrix(_) | MemKind::Copy) || matches!(mem.atom, AtomOp::Phase(_))
             }
@@ -659,31 +665,71 @@ pub const MOST_CHECKS: usize = 18;
 ///
 /// Scoreboard index of a register: 32-bit slots first, then 64-bit slots, then predicates (see [`Kernel`]).
 /// Unused entries hold [`Kernel::no_register`], a scoreboard entry that is always ready.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hazards {
     /// Registers read (guard included), then those that are only written: all must be ready before issue.
     /// Never a constant.
     pub check: [u16; MOST_CHECKS],
-    /// How many of `check` are read, and how many are used.
+    /// How many of `check` are read, and how many are used; [`MANY_CHECKS`] where all are in `many`.
     pub reads: u8,
     pub checks: u8,
     /// Registers written.
     pub set: [u16; 4],
     /// How many of `set` are used.
     pub sets: u8,
+    /// The registers of an instruction that has more than there is room for.
+    pub many: Option<Box<ManyRegisters>>,
+}
+
+/// [`Hazards::checks`] of an instruction whose registers are in [`Hazards::many`].
+pub const MANY_CHECKS: u8 = u8::MAX;
+
+/// Registers of a product of four warps, as scoreboard indices, each once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ManyRegisters {
+    /// Registers read, guard included.
+    pub reads: Vec<u16>,
+    /// Registers written.
+    pub writes: Vec<u16>,
 }
 
 impl Hazards {
+    /// Of an instruction that reads and writes these; `none` stands for no register. Doubles are left out.
+    pub fn of(none: u16, reads: &[u16], writes: &[u16]) -> Hazards {
+        let mut hazards =
+            Hazards { check: [none; MOST_CHECKS], reads: 0, checks: 0, set: [none; 4], sets: 0, many: None };
+        let mut checks: Vec<u16> = Vec::new();
+        let mut add = |registers: &[u16]| {
+            registers.iter().for_each(|register| {
+                if !checks.contains(register) {
+                    checks.push(*register);
+                }
+            });
+            checks.len()
+        };
+        let (read, all) = (add(reads), add(writes));
+        if all > MOST_CHECKS || writes.len() > hazards.set.len() {
+            checks.truncate(read);
+            hazards.checks = MANY_CHECKS;
+            hazards.many = Some(Box::new(ManyRegisters { reads: checks, writes: writes.to_vec() }));
+            return hazards;
+        }
+        hazards.check[..all].copy_from_slice(&checks);
+        hazards.set[..writes.len()].copy_from_slice(writes);
+        (hazards.reads, hazards.checks, hazards.sets) = (read as u8, all as u8, writes.len() as u8);
+        hazards
+    }
+
     /// The registers read, guard included.
     #[inline]
     pub fn read(&self) -> &[u16] {
-        &self.check[..usize::from(self.reads)]
+        self.many.as_ref().map_or(&self.check[..usize::from(self.reads)], |many| &many.reads)
     }
 
     /// The registers written.
     #[inline]
     pub fn written(&self) -> &[u16] {
-        &self.set[..usize::from(self.sets)]
+        self.many.as_ref().map_or(&self.set[..usize::from(self.sets)], |many| &many.writes)
     }
 }
 
@@ -820,6 +866,8 @@ pub struct Kernel {
     pub consts64: Vec<ConstSource>,
     /// What matrix instructions read besides their own operands.
     pub fragments: Vec<Fragments>,
+    /// Products of four warps.
+    pub group_products: Vec<GroupProduct>,
     /// Special registers to write when a warp starts: what, and the 32-bit slot.
     pub specials: Vec<(Special, Slot)>,
     /// Parameters in order.

@@ -8,8 +8,7 @@
 //! of a file and what stands in its way. An unused `.func` is parsed but never lowered, so it may contain
 //! anything.
 //!
-//! Not modelled: modules of several files, `.common`, 32-bit addresses, `wgmma` and other instructions of
-//! groups of warps.
+//! Not modelled: modules of several files, `.common`, 32-bit addresses, tensor memory (`tcgen05`).
 
 mod allocate;
 mod ast;

@@ -28,6 +28,7 @@ mod half;
 mod int;
 mod lanes;
 mod matrix;
+mod matrix_group;
 mod matrix_small;
 mod matrix_sparse;
 mod narrow;
@@ -35,6 +36,7 @@ pub(super) mod phase;
 #[cfg(test)]
 mod portable;
 mod rounding;
+mod shared_matrix;
 mod surface;
 mod video;
 
@@ -47,6 +49,7 @@ use frame::{V32, V64, bits_of, map, negation, zip, zip3};
 pub use frame::Registers;
 pub(super) use frame::{Frame, get, merge};
 pub(super) use matrix::multiply;
+pub(super) use matrix_group::{CHUNK_BYTES, GroupMisfit, SharedFactors, multiply_group};
 pub(super) use matrix_sparse::Misfit;
 
 /// Executes instructions one after the other in one register group.

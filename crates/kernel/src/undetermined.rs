@@ -123,7 +123,8 @@ pub(super) fn is_seen(inst: &Inst) -> bool {
         | Op::Machine(_)
         | Op::Copies(_)
         | Op::BulkGroups(_)
-        | Op::Matrix(_) => false,
+        | Op::Matrix(_)
+        | Op::WarpGroup(_) => false,
     }
 }
 

@@ -19,6 +19,7 @@ mod barrier;
 mod bulk;
 mod calls;
 mod deferred;
+mod group;
 mod matrix;
 mod memory;
 pub mod prefetch;

@@ -69,6 +69,11 @@ impl Writers {
         self.of_word.resize(bytes.div_ceil(4) as usize, 0);
     }
 
+    /// There is memory to watch.
+    pub(super) fn are_watched(&self) -> bool {
+        !self.of_word.is_empty()
+    }
+
     /// A warp accesses `bytes` at each address. True when it reads what another warp wrote.
     pub(super) fn access(&mut self, warp: u8, kind: MemKind, addresses: impl Iterator<Item = u64>, bytes: u32) -> bool {
         if self.of_word.is_empty() {

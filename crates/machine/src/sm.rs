@@ -27,6 +27,7 @@ mod copies;
 mod core;
 mod cta;
 mod front_end;
+mod group;
 mod handler_host;
 mod launches;
 mod lsu;

@@ -264,6 +264,13 @@ impl Workload {
         kernels.flat_map(|kernel| &kernel.code).any(|inst| inst.op.is_of_tensor_cores())
     }
 
+    /// It has products of four warps (`wgmma`).
+    pub fn needs_warp_groups(&self) -> bool {
+        let WorkloadKind::Kernels { programs, .. } = &self.of else { return false };
+        let mut kernels = programs.modules.iter().flat_map(|module| &module.kernels);
+        kernels.any(|kernel| !kernel.group_products.is_empty())
+    }
+
     /// Applies a choice to a program of CPUs: arguments and sizes are computed, its executable is looked at
     /// in its memory.
     ///

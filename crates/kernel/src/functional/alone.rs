@@ -238,7 +238,7 @@ impl Alone<'_, '_> {
                 self.warp.advance();
             }
             Op::Exit | Op::Barrier(_) | Op::Trap(_) | Op::Pm(_) | Op::Matrix(_) | Op::Machine(_) => return false,
-            Op::Copies(_) | Op::BulkGroups(_) | Op::Bulk(_) | Op::Registers(_) => return false,
+            Op::Copies(_) | Op::BulkGroups(_) | Op::Bulk(_) | Op::Registers(_) | Op::WarpGroup(_) => return false,
         }
         !self.warp.is_done()
     }

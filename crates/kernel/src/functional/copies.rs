@@ -1,4 +1,4 @@
-//! Races of bulk copies with what warps did before.
+//! Races of bulk copies, and of products of four warps (`wgmma`), with what warps did before.
 //!
 //! A bulk copy accesses memory by the asynchronous proxy (PTX ISA, "Proxies"). What warps stored with plain
 //! instructions is before it only behind a `fence.proxy.async` of the warp that stored, or of the one that
@@ -13,7 +13,10 @@
 //! | a store, an atomic | reads the word | ordered, and behind a fence between proxies |
 //! | any access | writes the word | ordered: barriers in shared memory are enough for programs in practice |
 //!
-//! Not found: what a warp accesses behind a copy that it has not waited for.
+//! A product reads shared memory as a copy out of it does; all of its chunks are looked at for each warp of
+//! the group, as each has a part of a and all of b.
+//!
+//! Not found: what a warp accesses behind a copy, or a product, that it has not waited for.
 
 use smallvec::SmallVec;
 
@@ -23,7 +26,7 @@ use super::interface::{AccessKind, WarpAccess};
 use super::races::{Lack, OfCta, PastAccess, RaceWatch, WORD};
 
 impl RaceWatch<'_> {
-    /// A bulk copy accesses one end of its bytes.
+    /// A bulk copy accesses one end of its bytes, or a product a chunk a lane.
     pub(super) fn copied(&mut self, access: &WarpAccess<'_>) {
         self.cta(access.cta);
         let (shadow, warps) = match (access.space, self.ctas.get(&access.cta)) {

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use super::super::fault::{FaultKind, ProgramFault};
 use super::super::ir::{
-    Barrier, BarrierRed, Bulk, BulkKind, Gathering, Guard, Inst, MachineRead, MemKind, Op, StoreHint,
+    Barrier, BarrierRed, Bulk, BulkKind, Gathering, GroupStep, Guard, Inst, MachineRead, MemKind, Op, Space, StoreHint,
 };
 use super::super::launch::Launch;
 use super::super::memory::FlatMemory;
@@ -18,7 +18,9 @@ use super::super::warp::{RETURN, Warp, lanes_of};
 use super::access::{Memories, Watcher, check_pm, execute, stores_to, tell, volatile_lanes};
 use super::alone::{Surroundings, repeats};
 use super::bulk::{execute_bulk, tell_bulk};
-use super::interface::{Counts, Event, Limits, Observer, RunError, SLICE, Start, Starts, Writer};
+use super::interface::{
+    AccessKind, Counts, Event, Limits, Observer, RunError, SLICE, Start, Starts, WarpAccess, Writer,
+};
 
 /// How far a CTA got.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -291,6 +293,12 @@ impl Cta {
                     warp.multiply(inst, launch, lanes).map_err(RunError::Fault)?;
                     warp.advance();
                 }
+                Op::WarpGroup(step) => {
+                    if lanes != 0 {
+                        self.warp_group(w, step, inst, launch, lanes, observer)?;
+                    }
+                    self.warps[w].advance();
+                }
                 Op::Machine(what) => {
                     let value = self.machine_value(what, w, counts.warp_instructions);
                     let warp = &mut self.warps[w];
@@ -300,6 +308,31 @@ impl Cta {
             }
         }
         Ok(())
+    }
+
+    /// A step of products of four warps. Products are done at once here: nothing is left to wait for.
+    fn warp_group(
+        &mut self,
+        w: usize,
+        step: GroupStep,
+        inst: &Inst,
+        launch: &Launch,
+        lanes: u64,
+        observer: &mut Option<Observer<'_>>,
+    ) -> Result<(), RunError> {
+        let (cta, warp) = (self.index, &mut self.warps[w]);
+        warp.check_whole(launch, lanes, step.name()).map_err(RunError::Fault)?;
+        if step != GroupStep::Multiply {
+            return Ok(());
+        }
+        if let Some(observer) = observer.as_mut().filter(|observer| observer.wanted.accesses) {
+            let of = (cta, w as u32);
+            warp.each_group_read(inst, launch, lanes, |lanes, addresses, bytes| {
+                tell_read(observer, of, warp.pc(), lanes, addresses, bytes);
+            })
+            .map_err(RunError::Fault)?;
+        }
+        warp.multiply_group(inst, launch, lanes, &self.shared).map_err(RunError::Fault)
     }
 
     /// A bulk copy of some lanes.
@@ -484,6 +517,20 @@ impl Cta {
             waiting: waiting.join("; "),
         }
     }
+}
+
+/// Tells of a read of shared memory by warp `warp` of a CTA.
+#[cold]
+fn tell_read(
+    observer: &mut Observer<'_>,
+    (cta, warp): (u64, u32),
+    pc: u32,
+    lanes: u64,
+    addresses: &[u64; 64],
+    bytes: u32,
+) {
+    let (space, kind) = (Space::Shared, AccessKind::Read);
+    (observer.tell)(Event::Accessed(&WarpAccess { cta, warp, pc, space, kind, lanes, addresses, bytes, changes: 0 }));
 }
 
 /// A barrier that only some lanes of a warp execute is in order if none of the others meets a barrier any

@@ -19,7 +19,7 @@
 //! asked for, as programs rely on control dependence there. Accesses that are both strong are no race.
 //! Arrivals at an `mbarrier` release, tests of it acquire.
 //!
-//! Bulk copies are of another proxy: `copies` has what orders them.
+//! Bulk copies and reads of `wgmma` are of another proxy: `copies` has what orders them.
 //!
 //! Where a write leaves the bytes as they are, the race is told apart: whichever comes first, all see the
 //! same value.
@@ -64,7 +64,7 @@ pub struct Race {
     pub second: RaceAccess,
     /// The write among them that comes second leaves the bytes as they are.
     pub same_value: bool,
-    /// They are ordered, but no `fence.proxy.async` stands between the store and the bulk copy.
+    /// They are ordered, but no `fence.proxy.async` stands between the store and what reads asynchronously.
     #[serde(default)]
     pub across_proxies: bool,
     /// How many such pairs of accesses there are of these two instructions.
@@ -75,7 +75,7 @@ pub struct Race {
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[non_exhaustive]
 pub struct RaceAccess {
-    /// `load`, `store`, `atomic` or `bulk copy`.
+    /// `load`, `store`, `atomic`, `bulk copy` or `wgmma`.
     pub access: String,
     /// Its place: `file:line:column`.
     pub place: String,
@@ -212,7 +212,7 @@ pub(super) struct OfCta {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Lack {
     Order,
-    /// A fence between a plain store and a bulk copy.
+    /// A fence between a plain store and a bulk copy, or a product of four warps.
     Proxy,
 }
 
@@ -322,7 +322,7 @@ impl<'a> RaceWatch<'a> {
     fn accessed(&mut self, access: &WarpAccess<'_>) {
         let mem = match self.launch.kernel.code[access.pc as usize].op {
             Op::Mem(mem) => mem,
-            Op::Bulk(_) => return self.copied(access),
+            Op::Bulk(_) | Op::WarpGroup(_) => return self.copied(access),
             _ => return,
         };
         if !matches!(access.space, Space::Global | Space::Shared) {
@@ -422,6 +422,7 @@ impl<'a> RaceWatch<'a> {
             let of = |record: PastAccess| RaceAccess {
                 access: match launch.kernel.code[record.pc as usize].op {
                     Op::Bulk(_) => "bulk copy".to_owned(),
+                    Op::WarpGroup(_) => "wgmma".to_owned(),
                     _ => record.kind.name().to_owned(),
                 },
                 place: place(&launch.kernel, record.pc),

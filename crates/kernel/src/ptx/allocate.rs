@@ -37,7 +37,8 @@ fn bank_index(bank: Bank) -> usize {
 /// The registers that an instruction reads: sources, guard, and the data of a store.
 pub(super) fn reads(draft: &Draft, mut f: impl FnMut(VReg)) {
     let data = if draft.is_store() { draft.dst } else { [Arg::None; 4] };
-    for arg in draft.src.into_iter().chain(draft.more).chain(data) {
+    let [summands, _] = draft.group_sums();
+    for arg in draft.src.into_iter().chain(draft.more).chain(data).chain(summands.iter().copied()) {
         if let Arg::Reg(register) = arg {
             f(register);
         }
@@ -50,7 +51,8 @@ pub(super) fn reads(draft: &Draft, mut f: impl FnMut(VReg)) {
 /// The registers that an instruction writes.
 pub(super) fn writes(draft: &Draft, mut f: impl FnMut(VReg)) {
     if !draft.is_store() {
-        for arg in draft.dst {
+        let [_, sums] = draft.group_sums();
+        for arg in draft.dst.into_iter().chain(sums.iter().copied()) {
             if let Arg::Reg(register) = arg {
                 f(register);
             }

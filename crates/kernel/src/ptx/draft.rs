@@ -8,8 +8,10 @@ use std::collections::BTreeMap;
 
 use hashbrown::HashMap;
 
+use super::super::alu::MatrixOp;
 use super::super::ir::{
-    AddressIn, AtomOp, CONST, CacheOp, Class, ConstSource, Elem, Mem, MemKind, Op, Slot, Space, Special, StoreHint,
+    AddressIn, AtomOp, CONST, CacheOp, Class, ConstSource, Elem, GroupElements, Mem, MemKind, Op, Slot, Space, Special,
+    StoreHint,
 };
 use super::types::Bank;
 use durawarp_base::diagnostic::Diagnostic;
@@ -62,13 +64,44 @@ pub(super) struct Draft {
     pub(super) src: [Arg; 4],
     /// Fragments of b and c, four registers each, and metadata of a matrix instruction, which are read too.
     pub(super) more: [Arg; 9],
+    /// Of a product of four warps.
+    pub(super) group: Option<Box<GroupDraft>>,
     pub(super) imm: i32,
     pub(super) class: Class,
     /// Byte offset in the text.
     pub(super) at: usize,
 }
 
+/// What a product of four warps has besides: descriptors of b and a are `src[0]` and `src[1]`, `scale-d` is
+/// `src[2]`, and the registers of a are the first of `more`.
+#[derive(Debug, Clone)]
+pub(super) struct GroupDraft {
+    pub(super) op: MatrixOp,
+    pub(super) elements: GroupElements,
+    pub(super) columns: u16,
+    /// a lies by columns, b by rows.
+    pub(super) across: [bool; 2],
+    /// What `scale-d` is where d is added to.
+    pub(super) adds: bool,
+    pub(super) subtracts: bool,
+    /// Registers of d.
+    pub(super) d: Vec<Arg>,
+}
+
+impl GroupDraft {
+    /// The registers of d that are read: none, where `scale-d` is a constant that says so.
+    fn summands(&self, scale: Arg) -> &[Arg] {
+        let constant = |value: bool| Arg::Const(CONST | u16::from(value));
+        if scale == constant(!self.adds) { &[] } else { &self.d }
+    }
+}
+
 impl Draft {
+    /// Registers of d of a product of four warps: those that it reads, and those that it writes.
+    pub(super) fn group_sums(&self) -> [&[Arg]; 2] {
+        self.group.as_ref().map_or([&[], &[]], |group| [group.summands(self.src[2]), &group.d])
+    }
+
     /// The destination operands are read, not written.
     pub(super) fn is_store(&self) -> bool {
         matches!(self.op, DraftOp::Op(Op::Mem(Mem { kind: MemKind::Store, .. })) | DraftOp::Param { store: true, .. })

@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use super::super::cfg::{Blocks, Flow};
 use super::super::ir::{
-    Class, ConstSource, Fragments, Guard, Hazards, Inst, Kernel, MOST_CHECKS, NEVER, NONE, Op, Param, Slot, SourcePos,
-    Special,
+    Class, ConstSource, Fragments, GroupFactor, GroupOperands, GroupProduct, Guard, Hazards, Inst, Kernel, NEVER, NONE,
+    Op, Param, Slot, SourcePos, Special,
 };
 use super::super::launch::MAX_SHARED;
 use super::super::memory::SHARED_WINDOW;
 use super::allocate::{Slots, allocate, reads, writes};
 use super::body_flow::{flow_of, returns, start_of, target, within};
 use super::bounds::Bounds;
-use super::draft::{Arg, Body, Const, Draft, DraftOp, Pool, VReg};
+use super::draft::{Arg, Body, Const, Draft, DraftOp, GroupDraft, Pool, VReg};
 use super::types::Bank;
 use super::{params, stack};
 
@@ -88,6 +88,7 @@ pub(super) fn finish(mut body: Body, frame: Frame, position: impl Fn(usize) -> S
         consts32: constants(&body.pool32, shared_bytes),
         consts64: constants(&body.pool64, shared_bytes),
         fragments: Vec::new(),
+        group_products: Vec::new(),
         specials: specials(&body, &slots),
         params: frame.params,
         param_bytes: frame.param_bytes,
@@ -112,6 +113,10 @@ pub(super) fn finish(mut body: Body, frame: Frame, position: impl Fn(usize) -> S
             if matches!(inst.op, Op::Matrix(_)) || matches!(inst.op, Op::Bulk(bulk) if bulk.is_tile()) {
                 inst.imm = kernel.fragments.len() as i32;
                 kernel.fragments.push(numbering.fragments(draft));
+            }
+            if let Some(group) = &draft.group {
+                inst.imm = kernel.group_products.len() as i32;
+                kernel.group_products.push(numbering.group_product(draft, group));
             }
             if matches!(inst.op, Op::Mem(_)) && body.releases.contains(&draft.at) {
                 kernel.releases.push(kernel.code.len() as u32);
@@ -189,6 +194,21 @@ impl Numbering<'_> {
         Fragments { b: [b0, b1, b2, b3], c: [c0, c1, c2, c3], metadata }
     }
 
+    fn group_product(&self, draft: &Draft, group: &GroupDraft) -> GroupProduct {
+        let [b, a, scale, _] = draft.src.map(|arg| self.slot(arg));
+        let [by_columns, b_by_rows] = group.across;
+        let factor = match a {
+            NONE => GroupFactor::Registers(std::array::from_fn(|n| self.slot(draft.more[n]))),
+            descriptor => GroupFactor::Shared { descriptor, by_columns },
+        };
+        let d: Box<[Slot]> = group.d.iter().map(|&arg| self.slot(arg)).collect();
+        let accumulator = d[0];
+        let (adds, subtracts) = ((scale, group.adds), group.subtracts);
+        let operands = Some(GroupOperands { op: group.op, a: factor, b, b_by_rows, adds, subtracts, d });
+        let (elements, columns, a_in_registers) = (group.elements, group.columns, a == NONE);
+        GroupProduct { elements, columns, a_in_registers, accumulator, ends_group: false, operands }
+    }
+
     /// The scoreboard index of a register.
     fn board(&self, r: VReg) -> u16 {
         let [n32, n64, _] = self.slots.used.map(|n| n as u16);
@@ -202,25 +222,9 @@ impl Numbering<'_> {
 
     fn hazards(&self, draft: &Draft) -> Hazards {
         let none = self.slots.used.iter().sum::<usize>() as u16;
-        let mut hazards = Hazards { check: [none; MOST_CHECKS], reads: 0, checks: 0, set: [none; 4], sets: 0 };
-        let mut checks = 0;
-        let mut check = |index: u16| {
-            if !hazards.check[..checks].contains(&index) {
-                hazards.check[checks] = index;
-                checks += 1;
-            }
-            checks as u8
-        };
-        let mut read = 0;
-        reads(draft, |r| read = check(self.board(r)));
-        writes(draft, |r| {
-            check(self.board(r));
-        });
-        (hazards.reads, hazards.checks) = (read, checks as u8);
-        writes(draft, |r| {
-            hazards.set[usize::from(hazards.sets)] = self.board(r);
-            hazards.sets += 1;
-        });
-        hazards
+        let (mut read, mut written) = (Vec::new(), Vec::new());
+        reads(draft, |r| read.push(self.board(r)));
+        writes(draft, |r| written.push(self.board(r)));
+        Hazards::of(none, &read, &written)
     }
 }

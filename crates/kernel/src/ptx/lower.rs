@@ -533,6 +533,7 @@ impl<'e, 'a> Lower<'e, 'a> {
             dst,
             src,
             more: [Arg::None; 9],
+            group: None,
             imm,
             class,
             at: self.at.start,

@@ -23,6 +23,7 @@ mod stack;
 mod surface;
 mod tensor;
 mod video;
+mod wgmma;
 mod wmma;
 mod words;
 
@@ -36,7 +37,7 @@ use super::types::Ty;
 use words::{Family, MODIFIERS, Mods, Select, UNSUPPORTED};
 
 /// The families of opcodes, those that programs use most first.
-const FAMILIES: [&[Family]; 17] = [
+const FAMILIES: [&[Family]; 18] = [
     int::FAMILY,
     memory::FAMILY,
     convert::FAMILY,
@@ -48,6 +49,7 @@ const FAMILIES: [&[Family]; 17] = [
     mma::FAMILY,
     registers::FAMILY,
     wmma::FAMILY,
+    wgmma::FAMILY,
     persist::FAMILY,
     copy::FAMILY,
     phase::FAMILY,

@@ -196,6 +196,7 @@ impl FrameCode<'_> {
             dst,
             src,
             more: [Arg::None; 9],
+            group: None,
             imm,
             class,
             at: self.at,

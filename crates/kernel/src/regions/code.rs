@@ -7,8 +7,8 @@
 use super::super::cfg::{BitSet, Blocks, Flow};
 use super::super::dataflow::{Edges, flow_of, live};
 use super::super::ir::{
-    AtomOp, BarrierRed, CacheOp, Class, Elem, Gathering, Guard, Hazards, Inst, Kernel, MOST_CHECKS, Mem, MemKind,
-    NEVER, NONE, Op, PmOp, SourcePos, Space,
+    AtomOp, BarrierRed, CacheOp, Class, Elem, Gathering, Guard, Hazards, Inst, Kernel, Mem, MemKind, NEVER, NONE, Op,
+    PmOp, SourcePos, Space,
 };
 
 /// One instruction of a [`Code`].
@@ -42,7 +42,7 @@ pub(super) fn items_of(kernel: &Kernel) -> Vec<Item> {
     let item = |pc: usize| {
         let inst = kernel.code[pc];
         let asked = inst.op == Op::Pm(PmOp::Region);
-        let hazards = kernel.hazards[pc];
+        let hazards = kernel.hazards[pc].clone();
         match asked {
             true => Item { asked, ..gap(kernel.pos[pc], kernel.no_register()) },
             false => Item { inst, class: kernel.class[pc], hazards, pos: kernel.pos[pc], gap: false, asked },
@@ -53,7 +53,7 @@ pub(super) fn items_of(kernel: &Kernel) -> Vec<Item> {
 
 fn gap(pos: SourcePos, no_register: u16) -> Item {
     let inst = Inst { op: Op::Nop, guard: Guard::ALWAYS, dst: [NONE; 4], src: [NONE; 4], imm: 0 };
-    let hazards = Hazards { check: [no_register; MOST_CHECKS], reads: 0, checks: 0, set: [no_register; 4], sets: 0 };
+    let hazards = Hazards::of(no_register, &[], &[]);
     Item { inst, class: Class::Control, hazards, pos, gap: true, asked: false }
 }
 
@@ -90,7 +90,7 @@ impl Code {
         let edges = Edges::new(&flow);
         let registers = usize::from(kernel.no_register());
         let insts: Vec<Inst> = items.iter().map(|item| item.inst).collect();
-        let hazards: Vec<Hazards> = items.iter().map(|item| item.hazards).collect();
+        let hazards: Vec<Hazards> = items.iter().map(|item| item.hazards.clone()).collect();
         let live = live(&edges, &insts, &hazards, registers);
         Code { items, edges, blocks, joins, live, registers }
     }

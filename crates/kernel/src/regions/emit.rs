@@ -23,8 +23,8 @@
 
 use super::super::alu::{AluOp, IntOp};
 use super::super::ir::{
-    AddressIn, AtomOp, CONST, CacheOp, Class, ConstSource, Elem, Gathering, Guard, Hazards, Inst, Kernel, LANES,
-    MOST_CHECKS, Mem, MemKind, NEVER, NONE, Op, Param, PmOp, Slot, SourcePos, Space, Special, StoreHint,
+    AddressIn, AtomOp, CONST, CacheOp, Class, ConstSource, Elem, Gathering, Guard, Hazards, Inst, Kernel, LANES, Mem,
+    MemKind, NEVER, NONE, Op, Param, PmOp, Slot, SourcePos, Space, Special, StoreHint,
 };
 use super::code::{Code, Shadow, gathering};
 use super::homes::Homes;
@@ -270,16 +270,7 @@ impl Emitter<'_> {
     }
 
     fn push(&mut self, inst: Inst, class: Class, reads: &[u16], writes: &[u16], pos: SourcePos, role: Role) {
-        let none = self.kernel.no_register();
-        let (read, sets) = (reads.len() as u8, writes.len() as u8);
-        let mut hazards = Hazards { check: [none; MOST_CHECKS], reads: read, checks: read, set: [none; 4], sets };
-        hazards.check[..reads.len()].copy_from_slice(reads);
-        let only = writes.iter().filter(|w| !reads.contains(w));
-        for (check, &write) in hazards.check[reads.len()..].iter_mut().zip(only) {
-            *check = write;
-            hazards.checks += 1;
-        }
-        hazards.set[..writes.len()].copy_from_slice(writes);
+        let hazards = Hazards::of(self.kernel.no_register(), reads, writes);
         self.kernel.code.push(inst);
         self.kernel.class.push(class);
         self.kernel.hazards.push(hazards);

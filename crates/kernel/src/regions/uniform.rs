@@ -116,7 +116,8 @@ fn step(code: &Code, pc: usize, varies: &mut BitSet) {
             item.inst.guard != Guard::ALWAYS
         }
         Op::Alu(AluOp::Shfl(_) | AluOp::Match(false, _) | AluOp::Elect | AluOp::Transpose | AluOp::MatrixRows(_))
-        | Op::Matrix(_) => true,
+        | Op::Matrix(_)
+        | Op::WarpGroup(_) => true,
         Op::Mem(mem) => match mem.kind {
             MemKind::Atomic | MemKind::Reduction | MemKind::Matrix(_) => true,
             _ => operands || matches!(mem.space, Space::Local | Space::Generic),

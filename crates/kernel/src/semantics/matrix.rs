@@ -40,46 +40,78 @@ const ROWS: usize = 16;
 /// Columns of b, c and d.
 const COLUMNS: usize = 8;
 
+/// What a product of 16 rows and 8 columns is made of: registers of a and b as far as there are, and those of
+/// c, zeros where there are fewer than four.
+pub(crate) struct MatrixTile<'a> {
+    pub(crate) a: [Option<&'a V32>; 4],
+    pub(crate) b: [Option<&'a V32>; 4],
+    pub(crate) c: [V32; 4],
+    /// Of a sparse a.
+    pub(crate) metadata: Option<&'a V32>,
+}
+
 /// d = a b + c in one register group, all lanes of which take part.
 ///
 /// # Errors
 /// Metadata of a sparse a that name no elements.
 pub(crate) fn multiply(f: &mut Frame<'_>, inst: &Inst, op: MatrixOp, fragments: &Fragments) -> Result<(), Misfit> {
     match op.factors {
+        MatrixFactors::Double => matrix_small::doubles(f, inst, fragments),
+        MatrixFactors::Quads(of) => matrix_small::quads(f, inst, of, op.sums, fragments),
+        MatrixFactors::Half(_)
+        | MatrixFactors::Tf32
+        | MatrixFactors::Bytes(..)
+        | MatrixFactors::Fp8(..)
+        | MatrixFactors::Nibbles(..)
+        | MatrixFactors::Bits(_) => {
+            let there = |slot| (slot != NONE).then(|| f.get32(slot));
+            let tile = MatrixTile {
+                a: inst.src.map(there),
+                b: fragments.b.map(there),
+                c: fragments.c.map(|slot| there(slot).copied().unwrap_or([0; LANES])),
+                metadata: there(fragments.metadata),
+            };
+            let out = product(op, &tile)?;
+            for (&d, value) in inst.dst.iter().zip(&out).filter(|(slot, _)| **slot != NONE) {
+                f.put32(d, value);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The registers of d = a b + c, of elements of 32 bits or less.
+///
+/// # Errors
+/// Metadata of a sparse a that name no elements.
+pub(crate) fn product(op: MatrixOp, tile: &MatrixTile<'_>) -> Result<[V32; 4], Misfit> {
+    match op.factors {
         MatrixFactors::Half(HalfFormat::F16) => {
             // 22 bits of a product, with exponents from -48 to 32, fit a single.
             let value = |bits, n| half_of(HalfFormat::F16, bits, n);
-            floats::<2, 16, 32>(f, inst, op, fragments, [&value; 2], |a, b, sum| sum + a * b)
+            floats::<2, 16, 32>(op, tile, [&value; 2], |a, b, sum| sum + a * b)
         }
         MatrixFactors::Half(HalfFormat::Bf16) => {
             let value = |bits, n| half_of(HalfFormat::Bf16, bits, n);
-            floats::<2, 16, 32>(f, inst, op, fragments, [&value; 2], fused)
+            floats::<2, 16, 32>(op, tile, [&value; 2], fused)
         }
         MatrixFactors::Tf32 => {
             let value = |bits: u32, _| f32::from_bits(bits & 0xffff_e000);
-            floats::<1, 8, 16>(f, inst, op, fragments, [&value; 2], fused)
+            floats::<1, 8, 16>(op, tile, [&value; 2], fused)
         }
         MatrixFactors::Fp8(of_a, of_b) => {
             // 8 bits of a product, with exponents from -32 to 31, fit a single.
             let value = |format| move |bits: u32, n: u32| narrow::single_of_fp8(format, bits >> (8 * n));
             let [a, b] = [of_a, of_b].map(value);
-            floats::<4, 32, 64>(f, inst, op, fragments, [&a, &b], |a, b, sum| sum + a * b)
-        }
-        MatrixFactors::Double => {
-            matrix_small::doubles(f, inst, fragments);
-            Ok(())
-        }
-        MatrixFactors::Quads(of) => {
-            matrix_small::quads(f, inst, of, op.sums, fragments);
-            Ok(())
+            floats::<4, 32, 64>(op, tile, [&a, &b], |a, b, sum| sum + a * b)
         }
         MatrixFactors::Bytes(a, b) => {
             let values = [a, b].map(|signed| move |bits: u32, n: u32| field::<8>(bits, n, signed));
-            integers::<4, 32, 64>(f, inst, op, fragments, &values, |a, b| a * b)
+            integers::<4, 32, 64>(op, tile, &values, |a, b| a * b)
         }
         MatrixFactors::Nibbles(a, b) => {
             let values = [a, b].map(|signed| move |bits: u32, n: u32| field::<4>(bits, n, signed));
-            integers::<8, 64, 128>(f, inst, op, fragments, &values, |a, b| a * b)
+            integers::<8, 64, 128>(op, tile, &values, |a, b| a * b)
         }
         MatrixFactors::Bits(product) => {
             // A register of bits is one element.
@@ -88,8 +120,9 @@ pub(crate) fn multiply(f: &mut Frame<'_>, inst: &Inst, op: MatrixOp, fragments: 
                 BitProduct::And => (a & b).count_ones() as i32,
                 BitProduct::Xor => (a ^ b).count_ones() as i32,
             };
-            integers::<1, 8, 16>(f, inst, op, fragments, &values, counted)
+            integers::<1, 8, 16>(op, tile, &values, counted)
         }
+        MatrixFactors::Double | MatrixFactors::Quads(_) => unreachable!("these have rules of their own"),
     }
 }
 
@@ -140,20 +173,17 @@ impl<T: Copy, const A: usize, const B: usize> Factors<T, A, B> {
 /// The factors as the values make them of registers with `W` elements.
 #[inline]
 fn factors<T: Copy + Default, const W: usize, const A: usize, const B: usize>(
-    f: &Frame<'_>,
-    inst: &Inst,
     op: MatrixOp,
-    fragments: &Fragments,
+    tile: &MatrixTile<'_>,
     a_value: impl Fn(u32, u32) -> T,
     b_value: impl Fn(u32, u32) -> T,
 ) -> Result<Factors<T, A, B>, Misfit> {
     let (mut a, mut b) = ([[T::default(); A]; ROWS], [[T::default(); B]; COLUMNS]);
     let steps = if op.deep { 2 } else { 1 };
     for step in 0..steps {
-        let [upper, lower] = [0, 1].map(|half| inst.src[2 * step + half]);
-        for (first_row, slot) in [(0, upper), (8, lower)] {
+        for half in 0..2 {
             // Of 8 rows there are no lower ones: zeros.
-            let Some(registers) = (slot != NONE).then(|| f.get32(slot)) else { continue };
+            let (Some(registers), first_row) = (tile.a[2 * step + half], 8 * half) else { continue };
             for (lane, &register) in registers.iter().enumerate() {
                 for n in 0..W {
                     a[lane / 4 + first_row][(4 * step + lane % 4) * W + n] = a_value(register, n as u32);
@@ -162,14 +192,14 @@ fn factors<T: Copy + Default, const W: usize, const A: usize, const B: usize>(
         }
     }
     // A sparse a has half of the elements of its rows, and b all of its columns.
-    for (step, &slot) in fragments.b.iter().enumerate().filter(|(_, slot)| **slot != NONE) {
-        for (lane, &register) in f.get32(slot).iter().enumerate() {
+    for (step, registers) in tile.b.iter().enumerate() {
+        for (lane, &register) in registers.iter().flat_map(|register| register.iter().enumerate()) {
             for n in 0..W {
                 b[lane / 4][(4 * step + lane % 4) * W + n] = b_value(register, n as u32);
             }
         }
     }
-    Ok(Factors { a, b, depth: 4 * W * steps, columns: columns::<A>(f, op, fragments)? })
+    Ok(Factors { a, b, depth: 4 * W * steps, columns: columns::<A>(op, tile.metadata)? })
 }
 
 /// Where an element of c and d is: its register and lane, both halves of which it fills when there are 4
@@ -181,22 +211,19 @@ fn place(row: usize, column: usize, singles: bool) -> (usize, usize) {
 }
 
 fn floats<const W: usize, const A: usize, const B: usize>(
-    f: &mut Frame<'_>,
-    inst: &Inst,
     op: MatrixOp,
-    fragments: &Fragments,
+    tile: &MatrixTile<'_>,
     [a_value, b_value]: [&impl Fn(u32, u32) -> f32; 2],
     add: impl Fn(f32, f32, f32) -> f32,
-) -> Result<(), Misfit> {
-    let factors = factors::<f32, W, A, B>(f, inst, op, fragments, a_value, b_value)?;
+) -> Result<[V32; 4], Misfit> {
+    let factors = factors::<f32, W, A, B>(op, tile, a_value, b_value)?;
     let singles = op.sums == MatrixSums::F32;
     let mut out: [V32; 4] = [[0; LANES]; 4];
-    let c = sums(f, fragments);
     for (row, column) in (0..ROWS).flat_map(|row| (0..COLUMNS).map(move |column| (row, column))) {
         // Two sums in halves share a register.
         let (register, lane) = place(row, column, singles);
         let shift = if singles { 0 } else { 16 * (column % 2) };
-        let bits = c[register][lane] >> shift;
+        let bits = tile.c[register][lane] >> shift;
         let start = if singles { f32::from_bits(bits) } else { half_of(HalfFormat::F16, bits, 0) };
         let sum = factors.fold(row, column, start, &add);
         out[register][lane] |= if singles {
@@ -205,40 +232,24 @@ fn floats<const W: usize, const A: usize, const B: usize>(
             u32::from(half::convert(f64::from(sum), HalfFormat::F16, Round::Nearest, false)) << shift
         };
     }
-    put(f, inst, &out);
-    Ok(())
+    Ok(out)
 }
 
 fn integers<const W: usize, const A: usize, const B: usize>(
-    f: &mut Frame<'_>,
-    inst: &Inst,
     op: MatrixOp,
-    fragments: &Fragments,
+    tile: &MatrixTile<'_>,
     [a_value, b_value]: &[impl Fn(u32, u32) -> i32; 2],
     multiply: impl Fn(i32, i32) -> i32,
-) -> Result<(), Misfit> {
-    let factors = factors::<i32, W, A, B>(f, inst, op, fragments, a_value, b_value)?;
+) -> Result<[V32; 4], Misfit> {
+    let factors = factors::<i32, W, A, B>(op, tile, a_value, b_value)?;
     let mut out: [V32; 4] = [[0; LANES]; 4];
-    let c = sums(f, fragments);
     for (row, column) in (0..ROWS).flat_map(|row| (0..COLUMNS).map(move |column| (row, column))) {
         let (register, lane) = place(row, column, true);
         // At most 32 products of 16 bits, or 64 of 8: no 32-bit sum of them overflows.
         let product: i32 = factors.fold(row, column, 0, |a, b, sum| sum + multiply(a, b));
-        let sum = i64::from(c[register][lane] as i32) + i64::from(product);
+        let sum = i64::from(tile.c[register][lane] as i32) + i64::from(product);
         let clamped = sum.clamp(i64::from(i32::MIN), i64::from(i32::MAX));
         out[register][lane] = if op.sums == MatrixSums::S32(true) { clamped as u32 } else { sum as u32 };
     }
-    put(f, inst, &out);
-    Ok(())
-}
-
-/// The registers of c, zeros where there are fewer than four.
-fn sums(f: &Frame<'_>, fragments: &Fragments) -> [V32; 4] {
-    fragments.c.map(|slot| if slot == NONE { [0; LANES] } else { *f.get32(slot) })
-}
-
-fn put(f: &mut Frame<'_>, inst: &Inst, out: &[V32; 4]) {
-    for (&d, value) in inst.dst.iter().zip(out).filter(|(slot, _)| **slot != NONE) {
-        f.put32(d, value);
-    }
+    Ok(out)
 }

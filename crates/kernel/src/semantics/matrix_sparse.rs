@@ -26,8 +26,7 @@
 //! (`reorder_meta`, host_reorder.h). Sums take the elements in the order in which a has them.
 
 use super::super::alu::{HalfFormat, MatrixFactors, MatrixOp, Sparsity};
-use super::super::ir::{Fragments, NONE};
-use super::{Frame, V32};
+use super::V32;
 
 /// Rows of a.
 const ROWS: usize = 16;
@@ -90,9 +89,8 @@ impl Chunks {
 /// # Errors
 /// Metadata that name no elements.
 pub(super) fn columns<const DEPTH: usize>(
-    f: &Frame<'_>,
     op: MatrixOp,
-    fragments: &Fragments,
+    metadata: Option<&V32>,
 ) -> Result<Option<[[u8; DEPTH]; ROWS]>, Misfit> {
     let (selector, ascending) = match op.sparsity {
         Sparsity::Dense => return Ok(None),
@@ -100,8 +98,7 @@ pub(super) fn columns<const DEPTH: usize>(
         Sparsity::Ascending(selector) => (selector, true),
     };
     let chunks = Chunks::of(op.factors);
-    assert_ne!(fragments.metadata, NONE, "a sparse product has metadata");
-    let words: &V32 = f.get32(fragments.metadata);
+    let words = metadata.expect("a sparse product has metadata");
     let count = DEPTH / chunks.kept / if op.deep { 1 } else { 2 };
     let mut columns = [[0; DEPTH]; ROWS];
     // Only the lanes that the selector names are looked at, in the order of rows: the first fault is told.

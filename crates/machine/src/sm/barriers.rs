@@ -18,6 +18,7 @@ use durawarp_persist::vocab::{FenceKind, PersistScope};
 
 use super::core::IssueCore;
 use super::cta::{BarrierState, CtaSlot};
+use super::group::ProductQueue;
 use super::handler_host::SmHost;
 use super::launches::LaunchTable;
 use super::record::Record;
@@ -102,6 +103,7 @@ impl IssueCore {
         slot.cta = cta as u8;
         slot.launch = self.ctas[cta].launch;
         slot.not_before = 0;
+        self.products[at] = ProductQueue::default();
         slot.under_way = UnderWay::default();
         slot.order = FenceOrder::default();
         self.ctas[cta].live |= 1 << at;

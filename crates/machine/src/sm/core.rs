@@ -12,6 +12,7 @@ use durawarp_kernel::launch::Launch;
 
 use super::copies::Copies;
 use super::cta::CtaSlot;
+use super::group::ProductQueue;
 use super::launches::LaunchTable;
 use super::parameters::SmCounters;
 use super::slots::{Accounts, PENDING, WarpSlot, count};
@@ -36,6 +37,8 @@ pub(super) struct IssueCore {
     pub(super) class_counts: [u64; Class::COUNT],
     /// Asynchronous copies under way.
     pub(super) copies: Copies,
+    /// Products of four warps under way, by warp.
+    pub(super) products: Vec<ProductQueue>,
     /// The host's cache is asked ahead for the registers of a warp's next instruction.
     pub(super) prefetches: bool,
     /// Values of instructions may wait ([`Warp::defer`](durawarp_kernel::warp::Warp::defer)).
@@ -43,7 +46,7 @@ pub(super) struct IssueCore {
 }
 
 state!(IssueCore {
-    sized: slots, ctas; parts: schedulers; saved: timers, accounts, class_counts, copies, prefetches, defers; kept: warp_size,
+    sized: slots, ctas; parts: schedulers; saved: timers, accounts, class_counts, copies, products, prefetches, defers; kept: warp_size,
     latency, interval
 });
 
@@ -61,6 +64,7 @@ impl IssueCore {
             interval: p.interval.by_class(&p.tensor),
             class_counts: [0; Class::COUNT],
             copies: Copies::new(p.sm.warps),
+            products: (0..p.sm.warps).map(|_| ProductQueue::default()).collect(),
             prefetches: false,
             defers: false,
         }

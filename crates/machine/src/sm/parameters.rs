@@ -7,7 +7,7 @@ use crate::coalescer::Rule;
 use crate::scheduler::Policy;
 use durawarp_base::counters;
 use durawarp_base::spec;
-use durawarp_kernel::ir::{BulkKind, Class};
+use durawarp_kernel::ir::{BulkKind, Class, GroupElements};
 
 spec! {
     /// Parameters of a streaming multiprocessor.
@@ -143,13 +143,63 @@ spec! {
         half_cycles: u32 where 1..=10000,
         /// These: cycles for which one holds the tensor cores of its scheduler.
         half_interval_cycles: u32 where 1..=10000,
+        /// Products of four warps (`wgmma`) of 16-bit elements: multiplications and additions a cycle and SM;
+        /// 0 without any.
+        group_half_rate: u32 where 0..=1048576,
+        /// These of `tf32`.
+        group_tf32_rate: u32 where 0..=1048576,
+        /// These of 8-bit floats.
+        group_fp8_rate: u32 where 0..=1048576,
+        /// These of bytes.
+        group_byte_rate: u32 where 0..=1048576,
+        /// These of single bits.
+        group_bit_rate: u32 where 0..=1048576,
+        /// From the issue of one to the warp's next instruction, for each 64 columns.
+        group_issue_cycles: u32 where 1..=10000,
+        /// From the end of its work to the end of a wait for it: of floats.
+        group_tail_cycles: u32 where 0..=10000,
+        /// The same of integers and bits.
+        group_integer_tail_cycles: u32 where 0..=10000,
+        /// By how much that is sooner where a is in registers.
+        group_registers_cycles: u32 where 0..=10000,
+        /// Products of a warp to the same registers that may be under way.
+        group_depth: u32 where 1..=1024,
     }
+}
+
+/// The times of a product of four warps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct GroupTimes {
+    /// From its issue to the warp's next instruction.
+    pub(super) issue: u32,
+    /// What the tensor cores of a scheduler take for a warp's part.
+    pub(super) work: u32,
+    /// From its start to that of the next there.
+    pub(super) interval: u32,
+    /// From the end of its work to the end of a wait for it.
+    pub(super) tail: u32,
 }
 
 impl TensorSpec {
     /// The machine has tensor cores.
     pub fn is_present(&self) -> bool {
         self.matrix_cycles > 0
+    }
+
+    /// The machine has products of four warps.
+    pub fn has_groups(&self) -> bool {
+        self.is_present() && self.group_half_rate > 0
+    }
+
+    /// Multiplications and additions a cycle and SM of products of four warps.
+    pub fn group_rate(&self, elements: GroupElements) -> u32 {
+        match elements {
+            GroupElements::Half => self.group_half_rate,
+            GroupElements::Tf32 => self.group_tf32_rate,
+            GroupElements::Fp8 => self.group_fp8_rate,
+            GroupElements::Bytes => self.group_byte_rate,
+            GroupElements::Bits => self.group_bit_rate,
+        }
     }
 }
 
@@ -190,6 +240,8 @@ counters! {
         matrix_instructions,
         /// Warp instructions: products of matrices with two registers of a (warp instructions)
         matrix_half_instructions,
+        /// Warp instructions: products of four warps, a warp's part each (warp instructions)
+        group_products,
         /// Loads of matrices from shared memory (warp instructions)
         matrix_loads,
         /// Asynchronous copies from global to shared memory (warp instructions)

@@ -165,8 +165,17 @@ impl WarpSlot {
         let latest = |at: u32, &register: &u16| at.max(ready_at[usize::from(register)]);
         // Few instructions check more than four registers: without them the loop takes no turn.
         let (first, others) = hazards.check.split_at(4);
-        let others = &others[..usize::from(hazards.checks).saturating_sub(4)];
+        let Some(others) = others.get(..usize::from(hazards.checks).saturating_sub(4)) else {
+            return self.ready_from_many(hazards);
+        };
         others.iter().fold(first.iter().fold(self.not_before, latest), latest)
+    }
+
+    /// [`WarpSlot::ready_from`] of an instruction with more registers than there is room for beside it.
+    #[cold]
+    fn ready_from_many(&self, hazards: &Hazards) -> u32 {
+        let registers = hazards.read().iter().chain(hazards.written());
+        registers.fold(self.not_before, |at, &register| at.max(self.ready_at[usize::from(register)]))
     }
 
     /// The registers that an instruction writes may be used from `cycle` on.

@@ -24,7 +24,7 @@ use crate::msg::{CommandProcessorMsg, GridOrder, GridReport, Msg, Payload, Reply
 use crate::scheduler::Unit;
 use durawarp_engine::Ctx;
 use durawarp_kernel::fault::{FaultKind, ProgramFault};
-use durawarp_kernel::ir::{Class, Inst, MachineRead, MemKind, Op, Scope, Space};
+use durawarp_kernel::ir::{Class, GroupStep, Inst, MachineRead, MemKind, Op, Scope, Space};
 use durawarp_kernel::launch::Launch;
 use durawarp_persist::handler::{Marker, SmEvent};
 use durawarp_persist::journal::FactKind;
@@ -37,13 +37,14 @@ use super::cleaning::is_cleaning;
 use super::combine::Cleaned;
 use super::copies::{arrive, write_copy};
 use super::cta::CtaSlot;
+use super::group::read_by_group;
 use super::launches::LaunchTable;
 use super::lsu::GRID;
 use super::memory::issue_memory;
 use super::moment::Moment;
 use super::persist;
 use super::requests::{BULK_SHIFT, Stepped};
-use super::slots::count;
+use super::slots::{Fault, count};
 use super::wait::{Account, AfterFence, Wait};
 
 /// A cycle of an SM, with the fields that it takes.
@@ -309,6 +310,15 @@ impl Sm {
                     return;
                 }
             }
+            Op::WarpGroup(step) => {
+                if lanes != 0
+                    && let Err(fault) = self.warp_group(warp, step, inst, lanes, cycle, launch)
+                {
+                    self.fail(*fault, cx);
+                    return;
+                }
+                self.core.slots[warp].warp.advance();
+            }
             Op::Machine(read) => {
                 self.read_machine(warp, inst, read, lanes, cycle, cx);
                 self.core.write_from(warp, pc, cycle + latency, launch);
@@ -316,6 +326,39 @@ impl Sm {
             }
         }
         self.core.settle_now(warp, cycle + 1, launch);
+    }
+
+    /// A step of products of four warps: values at once, and when the warp goes on.
+    fn warp_group(
+        &mut self,
+        warp: usize,
+        step: GroupStep,
+        inst: &Inst,
+        lanes: u64,
+        cycle: u32,
+        launch: &Launch,
+    ) -> Result<(), Fault> {
+        let slot = &mut self.core.slots[warp];
+        if step != GroupStep::Multiply {
+            slot.warp.check_whole(launch, lanes, step.name())?;
+            slot.not_before = self.core.products[warp].step(step, cycle);
+            return Ok(());
+        }
+        let cta = &mut self.core.ctas[usize::from(slot.cta)];
+        read_by_group(warp, slot, cta, inst, lanes, launch, &mut self.host)?;
+        slot.warp.multiply_group(inst, launch, lanes, &cta.shared)?;
+        self.record.tensor.group_products += 1;
+        // The tensor cores of its scheduler are taken in the order of issue, whenever the work begins.
+        let product = &launch.kernel.group_products[inst.imm as usize];
+        let times = self.p.tensor.group_times(product, self.p.sm.schedulers);
+        let free_at = &mut self.core.schedulers[usize::from(slot.scheduler)].free_at[Unit::Tensor as usize];
+        let depth = self.p.tensor.group_depth;
+        let queue = &mut self.core.products[warp];
+        slot.not_before = queue.begin(product.accumulator, times, depth, cycle, free_at);
+        if product.ends_group {
+            queue.step(GroupStep::Commit, cycle);
+        }
+        Ok(())
     }
 
     fn fence(&mut self, warp: usize, then: AfterFence, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {

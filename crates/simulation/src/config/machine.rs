@@ -68,6 +68,12 @@ pub fn has_tensor_cores(name_or_path: &str) -> bool {
     MachineConfig::load(name_or_path, &[]).is_ok_and(|machine: MachineConfig| machine.spec.tensor.is_present())
 }
 
+/// The machine with a GPU of this name or path has products of four warps (`wgmma`); one that cannot be read
+/// has none.
+pub fn has_warp_groups(name_or_path: &str) -> bool {
+    MachineConfig::load(name_or_path, &[]).is_ok_and(|machine: MachineConfig| machine.spec.tensor.has_groups())
+}
+
 impl<S: ComputeSpec> MachineConfig<S> {
     /// The machine of this kind called `name_or_path`, with overrides applied.
     ///

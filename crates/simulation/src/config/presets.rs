@@ -38,6 +38,9 @@ pub const DEFAULT_MACHINE: &str = "agpm-table4";
 /// The machine used when none is named, for programs of GPUs that need tensor cores.
 pub const DEFAULT_TENSOR_MACHINE: &str = "ampere-a100";
 
+/// The machine used when none is named, for programs of GPUs with products of four warps (`wgmma`).
+pub const DEFAULT_GROUP_MACHINE: &str = "hopper-h100";
+
 /// The machine used when none is named, for programs of CPUs.
 pub const DEFAULT_CPU_MACHINE: &str = "lightwsp-cpu";
 

@@ -10,11 +10,11 @@ use super::cpu_experiment::other_machines;
 use super::kept::Fork;
 use crate::assemble::first_place;
 use crate::config::presets::MACHINES;
-use crate::config::{MachineConfig, SchemeConfig, has_tensor_cores};
+use crate::config::{MachineConfig, SchemeConfig, has_tensor_cores, has_warp_groups};
 use durawarp_base::diagnostic::{Diagnostic, Diagnostics};
 use durawarp_kernel::functional::Limits;
 use durawarp_kernel::host::{HostAction, HostProgram};
-use durawarp_kernel::ir::{Class, Op};
+use durawarp_kernel::ir::{Class, GroupStep, Op};
 use durawarp_kernel::memory::FlatMemory;
 use durawarp_kernel::regions::RegionOptions;
 use durawarp_persist::Scheme;
@@ -64,6 +64,41 @@ pub fn region_options(rule: RegionRule) -> RegionOptions {
 /// What a scheme makes of the programs that run under it.
 pub fn demands(scheme: &dyn Scheme) -> Demands {
     Demands { undo_logs: scheme.logs(), persistent: scheme.regions().is_some() }
+}
+
+/// The first product of four warps of each kernel that the machine has no rate for; a kernel of several
+/// launches once.
+fn warp_groups_missing(workload: &Resolved, machine: &MachineConfig) -> Vec<Diagnostic> {
+    let mut seen: Vec<&str> = Vec::new();
+    let mut faults = Vec::new();
+    for kernel in workload.kernels() {
+        let lacks = |pc: &usize| {
+            let inst = &kernel.code[*pc];
+            let product = kernel.group_products.get(inst.imm as usize);
+            inst.op == Op::WarpGroup(GroupStep::Multiply)
+                && product.is_some_and(|product| machine.spec.tensor.group_rate(product.elements) == 0)
+        };
+        let Some(pc) = (0..kernel.code.len()).find(lacks).filter(|_| !seen.contains(&kernel.name.as_str())) else {
+            continue;
+        };
+        seen.push(&kernel.name);
+        let pos = kernel.pos[pc];
+        // Only now: to ask the machines is to read them all.
+        let names: Vec<&str> = MACHINES.iter().map(|(name, _)| *name).filter(|name| has_warp_groups(name)).collect();
+        let message = format!(
+            "kernel `{}` has a product of four warps (wgmma) here, and {} has no rate for it (tensor.group_*_rate is 0); \
+             machines that have: {}",
+            kernel.name,
+            machine.name,
+            names.join(", ")
+        );
+        let fault = Diagnostic::nowhere(&format!("{}:{}:{}", kernel.file, pos.line, pos.column), message);
+        faults.push(match workload.is_trace() {
+            true => fault.with_help("`HGMMA = \"NOP\"` in a file of `--opcodes` lets such products pass without time"),
+            false => fault,
+        });
+    }
+    faults
 }
 
 /// The first instruction of each kernel that takes tensor cores, or a copy past the registers, which the same
@@ -163,7 +198,10 @@ impl Experiment {
         }
         if !self.machine.spec.tensor.is_present() {
             tensor_cores_missing(&self.workload, &self.machine.name).into_iter().for_each(|fault| faults.push(fault));
+        } else {
+            warp_groups_missing(&self.workload, &self.machine).into_iter().for_each(|fault| faults.push(fault));
         }
+        // What follows is asked by schemes of recoverable regions alone.
         let Some(rule) = self.scheme.built.regions() else { return faults.into_result(()) };
         let copies = bulk_copies_in_regions(&self.workload, self.scheme.built.name());
         copies.into_iter().for_each(|fault| faults.push(fault));

@@ -201,6 +201,7 @@ impl TraceCode {
             consts32: vec![durawarp_kernel::ir::ConstSource::Literal(0)],
             consts64: Vec::new(),
             fragments: Vec::new(),
+            group_products: Vec::new(),
             specials: Vec::new(),
             params: Vec::new(),
             param_bytes: 0,
@@ -268,8 +269,7 @@ impl Scoreboard {
     }
 
     fn hazards(&self, template: &Template, variant: TraceVariant) -> Hazards {
-        let mut hazards =
-            Hazards { check: [self.none; MOST_CHECKS], reads: 0, checks: 0, set: [self.none; 4], sets: 0 };
+        let mut hazards = Hazards::of(self.none, &[], &[]);
         let mut read = |register: u16| {
             if usize::from(hazards.reads) < MOST_CHECKS {
                 hazards.check[usize::from(hazards.reads)] = register;

@@ -501,7 +501,7 @@ mod tests {
         let survey = Arc::new(KernelSurvey::of(&path, &labels).unwrap_or_else(|faults| panic!("{faults}")));
         let layout = Arc::new(TraceLayout::new(&survey.touched, &labels, false).unwrap());
         let warp = CtaFile::new(survey.clone(), labels, layout).warps(0).unwrap().remove(0);
-        let hazards: Vec<_> = warp.instructions().map(|at| survey.kernel.hazards[at as usize]).collect();
+        let hazards: Vec<_> = warp.instructions().map(|at| survey.kernel.hazards[at as usize].clone()).collect();
         let sets = hazards[..2 * groups].iter().step_by(2).map(|copy| copy.set[0]).collect();
         let waits = &hazards[2 * groups..insts - 1];
         (sets, waits.iter().map(|wait| wait.check[..usize::from(wait.reads)].to_vec()).collect())

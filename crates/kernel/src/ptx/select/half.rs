@@ -54,6 +54,7 @@ pub(super) fn passes(opcode: &str) -> bool {
             | "prefetch"
             | "mma"
             | "wmma"
+            | "wgmma"
             | "elect"
             | "movmatrix"
             | "stmatrix"

@@ -61,7 +61,7 @@ const SHAPES: [(&str, (usize, u32)); 11] = [
 
 /// The factors of these types, and k of a product whose a has four registers; of bits, what stands for their
 /// product.
-fn factors_of(a: &str, b: &str, bits: Option<BitProduct>) -> Option<(MatrixFactors, u32)> {
+pub(super) fn factors_of(a: &str, b: &str, bits: Option<BitProduct>) -> Option<(MatrixFactors, u32)> {
     let fp8 = |name: &str| match name {
         "e4m3" => Some(Fp8::E4m3),
         "e5m2" => Some(Fp8::E5m2),
@@ -79,7 +79,7 @@ fn factors_of(a: &str, b: &str, bits: Option<BitProduct>) -> Option<(MatrixFacto
 }
 
 /// The sums of these types of d and c, where the factors have such.
-fn sums_of(d: &str, c: &str, factors: MatrixFactors, saturates: bool) -> Option<MatrixSums> {
+pub(super) fn sums_of(d: &str, c: &str, factors: MatrixFactors, saturates: bool) -> Option<MatrixSums> {
     use MatrixFactors::{Bits, Bytes, Fp8, Half, Nibbles, Tf32};
     match (d, c, factors) {
         ("s32", "s32", Bytes(..) | Nibbles(..)) => Some(MatrixSums::S32(saturates)),

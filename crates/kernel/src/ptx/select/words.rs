@@ -25,8 +25,7 @@ pub(in crate::ptx) const MODIFIERS: [&str; 76] = [
 ];
 
 /// Opcodes of the ISA that are deliberately not supported, and why.
-pub(super) const UNSUPPORTED: [(&str, &str); 9] = [
-    ("wgmma", "matrix instructions"),
+pub(super) const UNSUPPORTED: [(&str, &str); 8] = [
     ("tcgen05", "matrix instructions"),
     ("multimem", "multicast memory"),
     ("getctarank", "thread block clusters"),

@@ -1,0 +1,125 @@
+//! Where the elements of a matrix lie in shared memory that a descriptor of `wgmma` names (PTX ISA
+//! 9.7.15.5.1, "Shared Memory Matrix Layout", and "Matrix Descriptor Format").
+//!
+//! ```text
+//! bits of the descriptor   13-0 start   29-16 leading offset   45-32 stride offset   (times 16 bytes)
+//!                          51-49 base offset   63-62 swizzle: 0 none, 1 128 bytes, 2 64 bytes, 3 32 bytes
+//! ```
+//! A *line* is a row of a or a column of b, 32 bytes of elements along k. Chunks of 16 bytes lie in rows of
+//! `w` chunks: 1 without a swizzle, else 2, 4, 8. Lines may be stored one by one (k contiguous), or, of
+//! 16-bit elements, across (`imm-trans`): 8 lines of one k in a chunk.
+//!
+//! | stored | chunk | its bytes after the start |
+//! |---|---|---|
+//! | lines, none | `c` of line `l` | 16 (l % 8) + stride (l / 8) + leading c |
+//! | lines, swizzled | `c` of line `l` | 16 w (l % 8) + stride (l / 8) + 16 c |
+//! | across, none | lines `8 m` to `8 m + 7` of `k` | 16 (k % 8) + stride m + leading (k / 8) |
+//! | across, swizzled | the same | 16 w (k % 8) + 16 (m % w) + leading (m / w) + stride (k / 8) |
+//!
+//! A swizzle exchanges chunks of a row by the address: bits 4 to 6 ^= bits 7 to 9, of 64 bytes 4 to 5 ^= 7 to
+//! 8, of 32 bytes 4 ^= 7. These are the canonical layouts of CuTe (`mma_traits_sm90_gmma.hpp`). A base offset
+//! is the row of 128 bytes at which the pattern begins, for patterns that begin elsewhere than at a multiple
+//! of their size.
+//!
+//! Not modelled: the ISA's reserved bits, which are not looked at. Addresses are not taken modulo 256 KB:
+//! those beyond shared memory are faults.
+
+/// A matrix by its descriptor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct SharedMatrix {
+    start: u32,
+    leading: u32,
+    stride: u32,
+    /// The row of 128 bytes at which the pattern of a swizzle begins.
+    base: u32,
+    /// Chunks of a row: 1 without a swizzle.
+    width: u32,
+    /// Chunks hold 8 lines of one k.
+    across: bool,
+}
+
+impl SharedMatrix {
+    /// What a descriptor says.
+    pub(crate) fn of(descriptor: u64, across: bool) -> SharedMatrix {
+        let offset = |from: u32| ((descriptor >> from) as u32 & 0x3fff) << 4;
+        let width = [1, 8, 4, 2][(descriptor >> 62) as usize];
+        let base = (descriptor >> 49) as u32 & 7;
+        SharedMatrix { start: offset(0), leading: offset(16), stride: offset(32), base, width, across }
+    }
+
+    /// Its lines lie across.
+    pub(crate) fn lies_across(&self) -> bool {
+        self.across
+    }
+
+    /// The addresses of the chunks of some lines, whose number is a multiple of 8.
+    pub(crate) fn chunks(self, lines: std::ops::Range<u32>) -> impl Iterator<Item = u32> {
+        // Two chunks a line, or sixteen for 8 lines.
+        let (step, each, bytes) = if self.across { (8, 16, 2) } else { (1, 2, 16) };
+        lines.step_by(step).flat_map(move |line| (0..each).map(move |k| self.byte(line, k, bytes)))
+    }
+
+    /// The first byte of element `k` of a line, whose elements have `bytes` bytes: of lines that lie across,
+    /// 2.
+    pub(crate) fn byte(&self, line: u32, k: u32, bytes: u32) -> u32 {
+        let &SharedMatrix { start, leading, stride, width, .. } = self;
+        let swizzled = width > 1;
+        let (chunk, within) = if self.across {
+            let m = line / 8;
+            let chunk = match swizzled {
+                false => 16 * (k % 8) + stride * m + leading * (k / 8),
+                true => 16 * width * (k % 8) + 16 * (m % width) + leading * (m / width) + stride * (k / 8),
+            };
+            (chunk, bytes * (line % 8))
+        } else {
+            let (c, within) = (bytes * k / 16, bytes * k % 16);
+            let next = if swizzled { 16 } else { leading };
+            (16 * width * (line % 8) + stride * (line / 8) + next * c, within)
+        };
+        self.swizzle(start + chunk) + within
+    }
+
+    /// Where a chunk of this address is.
+    fn swizzle(&self, address: u32) -> u32 {
+        address ^ ((address >> 7).wrapping_sub(self.base) & (self.width - 1)) << 4
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A descriptor of these bytes: start, leading and stride offset.
+    fn descriptor([start, leading, stride]: [u64; 3], base: u64, mode: u64) -> u64 {
+        start >> 4 | leading >> 4 << 16 | stride >> 4 << 32 | base << 49 | mode << 62
+    }
+
+    #[test]
+    fn a_base_offset_moves_the_pattern_to_a_row_of_128_bytes() {
+        // Line r of the pattern is 128 r behind its start, and its chunks are exchanged by r.
+        let at = |start: u64, base: u64| SharedMatrix::of(descriptor([start, 16, 1024], base, 1), false);
+        for line in 0..8 {
+            for chunk in 0..2 {
+                let found = [at(0, 0), at(384, 3)].map(|matrix| matrix.byte(line, chunk, 16));
+                assert_eq!(found, [0, 384].map(|start| start + 128 * line + 16 * (chunk ^ line)), "{line}, {chunk}");
+            }
+        }
+        assert_eq!(at(384, 0).byte(0, 0, 16), 384 + 16 * 3, "by the address alone");
+    }
+
+    #[test]
+    fn chunks_are_those_of_all_elements() {
+        for mode in 0..4 {
+            for across in [false, true] {
+                let matrix = SharedMatrix::of(descriptor([256, 4096, 1024], 0, mode), across);
+                let mut chunks: Vec<u32> = matrix.chunks(0..16).collect();
+                let elements = (0..16).flat_map(|line| (0..16).map(move |k| matrix.byte(line, k, 2) / 16 * 16));
+                let mut expected: Vec<u32> = elements.collect();
+                expected.sort_unstable();
+                expected.dedup();
+                chunks.sort_unstable();
+                assert_eq!(chunks, expected, "mode {mode}, across: {across}");
+            }
+        }
+    }
+}
