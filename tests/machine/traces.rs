@@ -2,6 +2,7 @@
 //! instructions and the same accesses at every level of memory, and nearly the same cycles.
 
 mod export;
+mod group_products;
 mod opcodes;
 mod products;
 

@@ -35,6 +35,7 @@ mod cta;
 mod faults;
 mod file;
 mod frames;
+mod group_products;
 mod header;
 mod host;
 mod instruction;

@@ -15,6 +15,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+use super::group_products::GroupShape;
 use super::header::TraceHeader;
 use super::instruction::{TraceLine, register_after};
 use super::labels::{Labels, StoresAre};
@@ -22,13 +23,16 @@ use super::opcode_table::OpcodeTable;
 use super::opcodes::{Operation, operation_of, registers_written, width_of};
 use super::products::MatrixProduct;
 use durawarp_kernel::ir::{
-    AddressIn, AtomOp, Barrier, BarrierRed, CONST, CacheOp, Class, Elem, Guard, Hazards, Inst, Kernel, MOST_CHECKS,
-    Mem, MemKind, NEVER, NONE, Op, PmOp, Scope, Slot, SourcePos, Space, StoreHint,
+    AddressIn, AtomOp, Barrier, BarrierRed, CONST, CacheOp, Class, Elem, GroupProduct, GroupStep, Guard, Hazards, Inst,
+    Kernel, MOST_CHECKS, Mem, MemKind, NEVER, NONE, Op, PmOp, Scope, Slot, SourcePos, Space, StoreHint,
 };
 
 /// Groups of copies past the registers that a warp may have under way; a wait for an older one passes.
 /// Chosen: what an instruction may check.
 pub(crate) const COPIES: u32 = 8;
+
+/// Registers from this one on are uniform registers and predicates.
+const UNIFORM: u16 = 256;
 
 /// The predicate that never holds.
 const NEVER_TRUE: Slot = 0;
@@ -47,6 +51,8 @@ pub(crate) struct Template {
     pub(crate) bytes: u32,
     dst: SmallVec<[u16; 2]>,
     src: SmallVec<[u16; 6]>,
+    /// A product of four warps ends a group.
+    ends_group: bool,
     /// The line on which it stands first.
     line: u32,
 }
@@ -58,8 +64,27 @@ impl Template {
             Operation::Product(product) => [product.factors[0], product.factors[1], product.sums],
             _ => [1; 3],
         };
-        let counted = self.src.iter().zip(counts.into_iter().chain(std::iter::repeat(1)));
+        // Sums of four warps are under way from product to product.
+        let sums = if matches!(self.operation, Operation::GroupProduct(_)) { &self.dst[..] } else { &[] };
+        let factor = if sums.is_empty() { None } else { self.group_factor() };
+        let sources = self.src.iter().filter(move |register| !sums.contains(register));
+        let counted = sources.zip(counts.into_iter().chain(std::iter::repeat(1)));
+        let counted = counted.map(move |(first, count)| (first, if Some(*first) == factor { 4 } else { count }));
         counted.flat_map(|(&first, count)| (0..count).map(move |n| register_after(first, n)))
+    }
+
+    /// The product of four warps that it is, where its opcode names a shape.
+    fn group_product(&self) -> Option<GroupProduct> {
+        let Operation::GroupProduct(Some(GroupShape { elements, columns })) = self.operation else { return None };
+        let accumulator = self.dst.first().copied().unwrap_or(NONE);
+        let (a_in_registers, ends_group) = (self.group_factor().is_some(), self.ends_group);
+        Some(GroupProduct { elements, columns, a_in_registers, accumulator, ends_group, operands: None })
+    }
+
+    /// The first register of the first factor, where that is in registers: one that is no result.
+    fn group_factor(&self) -> Option<u16> {
+        let vectors = self.src.iter().find(|register| **register < UNIFORM);
+        vectors.filter(|register| !self.dst.contains(register)).copied()
     }
 
     /// The scope of a fence.
@@ -90,6 +115,8 @@ pub(crate) enum TraceVariant {
     Copy(u8),
     /// A wait for the copies at these places, one bit each.
     Wait(u8),
+    /// A wait for all groups of products of four warps but the last ones, of this number.
+    GroupWait(u8),
 }
 
 /// The instructions of a kernel.
@@ -115,12 +142,15 @@ impl TraceCode {
         let opcode = format!("{known}{}", &line.opcode[name.len()..]);
         let operation = match operation_of(known)? {
             Operation::Product(_) => Operation::Product(MatrixProduct::of(&opcode)),
+            Operation::GroupProduct(_) => Operation::GroupProduct(GroupShape::of(&opcode)),
             operation => operation,
         };
         let accesses = !matches!(
             operation,
             Operation::Compute(_)
                 | Operation::Product(_)
+                | Operation::GroupProduct(_)
+                | Operation::GroupStep
                 | Operation::Unserved(_)
                 | Operation::Branch
                 | Operation::Exit
@@ -150,6 +180,7 @@ impl TraceCode {
             bytes,
             dst: line.dst.clone(),
             src: line.src.clone(),
+            ends_group: line.ends_group,
             line: number,
         };
         let at = self.templates.len() as u32;
@@ -221,7 +252,11 @@ impl TraceCode {
         let board = Scoreboard { registers, none: kernel.no_register() };
         for (at, &(template, variant)) in self.variants.iter().enumerate() {
             let template = self.template(template);
-            let (inst, class) = instruction(template, variant, labels, at as u32);
+            let (mut inst, class) = instruction(template, variant, labels, at as u32);
+            if let Some(product) = template.group_product() {
+                inst.imm = kernel.group_products.len() as i32;
+                kernel.group_products.push(product);
+            }
             kernel.code.push(inst);
             kernel.class.push(class);
             kernel.hazards.push(board.hazards(template, variant));
@@ -242,6 +277,7 @@ fn stand(opcode: &str, operation: Operation) -> Option<String> {
             product.stand().map(|stand| format!("{name}{shape} as {stand}"))
         }
         Operation::Unserved(other) => Some(format!("{name} as {other}")),
+        Operation::GroupProduct(None) => Some(format!("{name} as NOP")),
         _ => None,
     }
 }
@@ -340,7 +376,10 @@ fn instruction(template: &Template, variant: TraceVariant, labels: &Labels, at: 
         (_, Operation::AsyncGroup | Operation::AsyncWait) => (Op::Nop, Class::Control, none),
         (_, Operation::Compute(class)) => (Op::Nop, class, none),
         (_, Operation::Product(product)) => (Op::Nop, product.class, none),
-        (_, Operation::Unserved(_)) => (Op::Nop, Class::Logic, none),
+        (_, Operation::GroupProduct(Some(_))) => (Op::WarpGroup(GroupStep::Multiply), Class::Control, none),
+        (TraceVariant::GroupWait(kept), _) => (Op::WarpGroup(GroupStep::Wait(kept.into())), Class::Control, none),
+        (_, Operation::GroupStep) => (Op::Nop, Class::Control, none),
+        (_, Operation::Unserved(_) | Operation::GroupProduct(None)) => (Op::Nop, Class::Logic, none),
     };
     let guard = if variant == TraceVariant::Off { Guard::new(NEVER_TRUE, false) } else { Guard::ALWAYS };
     (Inst { op, guard, dst, src: none, imm: 0 }, class)

@@ -209,7 +209,7 @@ pub(crate) struct CtaWalk<'a, P> {
 /// The exit of a warp that has no instruction, as a line would say it.
 fn added_exit(lanes: u32) -> TraceLine<'static> {
     let (dst, src) = (SmallVec::new(), SmallVec::new());
-    TraceLine { mask: lanes, text: b"0 EXIT 0 0", opcode: "EXIT", dst, src, width: 0, imm: 0 }
+    TraceLine { mask: lanes, text: b"0 EXIT 0 0", opcode: "EXIT", dst, src, width: 0, ends_group: false, imm: 0 }
 }
 
 impl<P: AddressPlaces> CtaWalk<'_, P> {
@@ -381,6 +381,10 @@ impl<P: AddressPlaces> CtaWalk<'_, P> {
                 0 => TraceVariant::Plain,
                 places => TraceVariant::Wait(places),
             },
+            // All lanes take part in a wait, and its immediate is the number of groups that it leaves.
+            Operation::GroupStep if awaits_groups(read.opcode) && read.mask == u32::MAX => {
+                TraceVariant::GroupWait(u8::try_from(read.imm).unwrap_or(0))
+            }
             _ if matches!(stores, StoresAre::NonTemporal | StoresAre::Log) => TraceVariant::Store(stores),
             _ => TraceVariant::Plain,
         };
@@ -469,6 +473,11 @@ impl<P: AddressPlaces> CtaWalk<'_, P> {
         }
         Ok(())
     }
+}
+
+/// `WARPGROUP.DEPBAR`
+fn awaits_groups(opcode: &str) -> bool {
+    opcode.split('.').any(|token| token == "DEPBAR")
 }
 
 #[cfg(test)]

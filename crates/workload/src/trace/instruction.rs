@@ -48,6 +48,8 @@ pub(crate) struct TraceLine<'a> {
     pub(crate) src: SmallVec<[u16; 6]>,
     /// Bytes a lane as the tracer says; 0 without addresses.
     pub(crate) width: u32,
+    /// A product of four warps ends a group.
+    pub(crate) ends_group: bool,
     pub(crate) imm: i64,
 }
 
@@ -100,9 +102,9 @@ pub(crate) fn read_line<'a>(
     }
     let registers = (dst.len() + src.len()) as u64;
     let name = opcode.split(|&byte| byte == b'.').next().unwrap_or_default();
-    if format.version >= 6 && name.ends_with(b"GMMA") {
-        words.number("whether it ends a group, 0 or 1", 1)?;
-    }
+    // Before version 6 nothing says it: each is a group.
+    let named = format.version >= 6 && name.ends_with(b"GMMA");
+    let ends_group = !named || words.number("whether it ends a group, 0 or 1", 1)? == 1;
     let mut width = words.number("a width in bytes", 4096)? as u32;
     let text = &line[from..words.at];
     if format.version >= 6 && COPY_ENGINE.iter().any(|begin| name.starts_with(begin.as_bytes())) {
@@ -123,7 +125,7 @@ pub(crate) fn read_line<'a>(
     dst.retain(|register: &mut u16| !CONSTANTS.contains(register));
     src.retain(|register: &mut u16| !CONSTANTS.contains(register));
     let opcode = std::str::from_utf8(opcode).unwrap_or("?");
-    Ok(TraceLine { mask, text, opcode, dst, src, width, imm })
+    Ok(TraceLine { mask, text, opcode, dst, src, width, ends_group, imm })
 }
 
 fn read_addresses(words: &mut Words<'_>, mask: u32, addresses: &mut Vec<u64>) -> Result<(), LineFault> {

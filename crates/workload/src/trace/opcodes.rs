@@ -6,9 +6,10 @@
 //! trace that has an opcode of no row is refused.
 //!
 //! Not modelled: the uniform datapath (its instructions have the class of their vector counterparts), texture
-//! and surface units, the copy engine (`UBLK*`, `UTMA*`), barriers in shared memory (`SYNCS`), clusters,
-//! products of groups of warps (`HGMMA`) and tensor memory. What is [`Unserved`] is counted and told.
+//! and surface units, the copy engine (`UBLK*`, `UTMA*`), barriers in shared memory (`SYNCS`), clusters and
+//! tensor memory. What is [`Unserved`] is counted and told.
 
+use super::group_products::GroupShape;
 use super::products::MatrixProduct;
 use durawarp_kernel::ir::{Class, Space};
 
@@ -19,6 +20,10 @@ pub(crate) enum Operation {
     Compute(Class),
     /// On tensor cores.
     Product(MatrixProduct),
+    /// On tensor cores, of four warps; its opcode names the shape.
+    GroupProduct(Option<GroupShape>),
+    /// Orders registers around such products, or waits for them (`WARPGROUP`).
+    GroupStep,
     /// Of a unit that the machine lacks: issued as this opcode, and nothing of memory is accessed.
     Unserved(&'static str),
     /// Memory to registers.
@@ -107,7 +112,9 @@ const ROWS: &[(Operation, &[&str])] = &[
     // What waits for one is in the trace as often as it asked.
     (BARRIER_IN_SHARED_MEMORY, &["SYNCS", "SYNCSU", "USYNCS", "UTCBAR", "FENCE", "UMEMSETS"]),
     (CLUSTER, &["UCGABAR_ARV", "UCGABAR_WAIT", "STAS", "REDAS", "LDGMC", "UGETNEXTWORKID", "UREDGR", "USTGR"]),
-    (GROUP_OF_WARPS, &["BGMMA", "HGMMA", "IGMMA", "QGMMA", "WARPGROUP", "WARPGROUPSET", "USETMAXREG"]),
+    (Operation::GroupProduct(None), &["BGMMA", "HGMMA", "IGMMA", "QGMMA"]),
+    (Operation::GroupStep, &["WARPGROUP"]),
+    (GROUP_OF_WARPS, &["WARPGROUPSET", "USETMAXREG"]),
     (TENSOR_MEMORY, &["LDT", "LDTM", "STT", "STTM", "UTCATOMSWS", "UTCCP", "UTCSHIFT", "DECOMPRESS", "SPARSIFY"]),
     (TENSOR_MEMORY, &["UTCHMMA", "UTCIMMA", "UTCOMMA", "UTCQMMA"]),
     (Load(Space::Generic), &["LD"]),
@@ -177,6 +184,8 @@ pub(crate) fn registers_written(opcode: &str, operation: Operation, bytes: u32) 
         Operation::Compute(Class::Convert) if opcode.split('.').nth(1) == Some("F64") => 2,
         Operation::Compute(Class::IntMul) if has("WIDE") => 2,
         Operation::Product(product) => product.sums,
+        // Waited for by `WARPGROUP.DEPBAR`, not by the scoreboard.
+        Operation::GroupProduct(_) => 0,
         _ => 1,
     }
 }
