@@ -47,6 +47,7 @@ fn launch(module: &Module, grid: u32, block: [u32; 3], params: &[u8], map: &Addr
         textures: &[],
         surfaces: &[],
         registers: None,
+        cluster: None,
         addresses: Arc::new(map.clone()),
     };
     Launch::bind(module, &module.kernels[0], &binding).unwrap()

@@ -24,6 +24,7 @@ fn refused(directives: &str, grid: [u32; 3], block: [u32; 3]) -> Vec<String> {
         textures: &[],
         surfaces: &[],
         registers: None,
+        cluster: None,
         addresses: Arc::new(map),
     };
     let errors = Launch::bind(&module, kernel, &binding).err().unwrap_or_default();
@@ -69,7 +70,7 @@ fn directives_that_make_no_sense_are_faults() {
 #[test]
 fn a_grid_consists_of_whole_clusters() {
     assert_eq!(refused(".reqnctapercluster 2, 1, 1", [4, 3, 1], [32, 1, 1]), [""; 0]);
-    let told = "the grid [3, 1, 1] is no multiple of the clusters of kernel `k` (`.reqnctapercluster`): [2, 1, 1]";
+    let told = "the grid [3, 1, 1] is no multiple of the clusters of kernel `k`: [2, 1, 1]";
     assert_eq!(refused(".reqnctapercluster 2", [3, 1, 1], [32, 1, 1]), [told]);
     assert_eq!(refused(".reqnctapercluster 1", [3, 1, 1], [32, 1, 1]), [""; 0]);
 }

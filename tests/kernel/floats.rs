@@ -49,6 +49,7 @@ impl Unit {
             textures: &[],
             surfaces: &[],
             registers: None,
+            cluster: None,
             addresses: Arc::new(AddressMap::default()),
         };
         let launch = Launch::bind(&module, &module.kernels[0], &binding).unwrap();

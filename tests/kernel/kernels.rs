@@ -66,6 +66,7 @@ impl Device {
             textures: &[],
             surfaces: &self.surfaces,
             registers: None,
+            cluster: None,
             addresses: Arc::new(self.map.clone()),
         };
         let launch = Launch::bind(&self.module, &kernel, &binding).unwrap();

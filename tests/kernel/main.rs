@@ -8,6 +8,7 @@ mod calls;
 mod check;
 mod clang_math;
 mod clang_names;
+mod clusters;
 mod compiled_halves;
 mod divergence;
 mod faults;

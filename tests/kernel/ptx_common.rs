@@ -106,6 +106,7 @@ pub(crate) fn run_text(text: &str, setup: &Setup<'_>) -> Ran {
         textures: &(setup.textures)(input),
         surfaces: &(setup.surfaces)(output),
         registers: None,
+        cluster: None,
         addresses: Arc::new(map),
     };
     let launch = Launch::bind(&module, &kernel, &binding).unwrap();

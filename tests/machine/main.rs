@@ -8,6 +8,7 @@ mod any_size;
 mod bulk_copies;
 mod calls;
 mod checkpoints;
+mod clusters;
 mod coherence;
 mod combining_l1;
 mod config;

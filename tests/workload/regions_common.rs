@@ -45,6 +45,7 @@ pub(crate) fn kernel_of(text: &str, ctas: u32, threads: u32) -> (Launch, FlatMem
         textures: &[],
         surfaces: &[],
         registers: None,
+        cluster: None,
         addresses: Arc::new(map),
     };
     (Launch::bind(&module, &kernel, &binding).unwrap(), memory)

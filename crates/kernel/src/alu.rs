@@ -171,6 +171,12 @@ pub enum AluOp {
     Surface(SurfaceAccess),
     /// p = the generic address a (64) lies in the space.
     IsSpace(SpaceTest),
+    /// d = the address a of shared memory, in the CTA of rank b of the cluster; c is the own rank. 64-bit a
+    /// and d, which may be generic, when `true`.
+    MapShared(bool),
+    /// d(32) = the rank of the CTA whose shared memory the address a names; b is the own rank. 64-bit a when
+    /// `true`.
+    RankOf(bool),
     /// p = this is the lowest of the lanes in the mask a that execute this, d = its number.
     Elect,
     /// d = a transposed: fragments of an 8 x 8 matrix of 16-bit elements (`movmatrix`).
@@ -1125,8 +1131,10 @@ pub enum VoteOp {
 pub enum SpaceTest {
     /// Global memory.
     Global,
-    /// Shared memory.
+    /// Shared memory of any CTA of the cluster.
     Shared,
+    /// The own CTA's shared memory.
+    SharedCta,
     /// Local memory.
     Local,
     /// Constant bank.

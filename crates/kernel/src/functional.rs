@@ -5,7 +5,8 @@
 //! waiting for another one: a grid barrier, a lock) is set aside after a while and later ones get their
 //! turn, up to a number of resident CTAs. One that has arrived at `pm.barrier.kr` is not counted among
 //! these: every CTA of the grid begins before the first passes, however many there are. All of it is
-//! deterministic. A launch all of whose warps only repeat themselves ends ([`alone`]).
+//! deterministic. The CTAs of a cluster begin together (`cluster`). A launch all of whose warps only repeat
+//! themselves ends ([`alone`]).
 //!
 //! Not modelled: caches, persistence (PM operations are counted and their addresses checked), concurrency
 //! finer than `SLICE` instructions.
@@ -15,19 +16,24 @@ mod access;
 pub mod alone;
 #[allow(clippy::result_large_err, reason = "a fault ends the run: it is made once")]
 mod bulk;
+mod cluster;
 mod copies;
 #[allow(clippy::result_large_err, reason = "a fault ends the run: it is made once")]
 mod cta;
 mod interface;
 pub mod races;
 pub mod scrutiny;
+#[allow(clippy::result_large_err, reason = "a fault ends the run: it is made once")]
+mod spaces;
 pub mod unwritten;
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
 use super::launch::Launch;
 use super::memory::FlatMemory;
+use cluster::{Cluster, has_clusters};
 use cta::{Cta, CtaProgress};
 
 pub use interface::{
@@ -48,7 +54,8 @@ pub fn run(launch: &Launch, memory: &mut FlatMemory, limits: &Limits<'_>) -> Res
     run_watched(launch, memory, limits, None)
 }
 
-/// Runs some CTAs of a launch, which wait for no other of its CTAs, to their end.
+/// Runs some CTAs of a launch, which wait for no other of its CTAs, to their end: by their places in the
+/// order in which CTAs begin ([`Launch::cta_at`]), whole clusters of them.
 ///
 /// # Errors
 /// As [`run`].
@@ -120,6 +127,10 @@ fn drive(
     // Finished CTAs, whose allocations are used again.
     let mut spare: Vec<Cta> = Vec::new();
     let (mut next, total) = (ctas.start, ctas.end);
+    let (of_cluster, clustered) = (launch.cluster_ctas(), has_clusters(launch));
+    let mut clusters: BTreeMap<u64, Cluster> = BTreeMap::new();
+    // Turns in which nothing was executed, as all that had one wait at the barrier of their cluster.
+    let mut idle = 0;
     // CTAs of a cooperative launch wait for each other: all are resident, and none waits for long.
     let (at_once, turn) = match launch.kernel.is_cooperative() {
         true => (usize::MAX, COOPERATIVE_TURN),
@@ -140,11 +151,22 @@ fn drive(
             resident.extend(at_grid.drain(..));
         }
         let mut cta = if next < total && resident.len() < at_once {
-            let mut cta = spare.pop().unwrap_or_default();
-            cta.start(launch, next, limits, memory, starts);
-            next += 1;
             (turns, look) = (0, 1);
-            cta
+            let mut begin = |rank: u32| {
+                let mut cta = spare.pop().unwrap_or_default();
+                cta.start(launch, launch.cta_at(next + u64::from(rank)), limits, memory, starts);
+                if clustered {
+                    let number = next / u64::from(of_cluster);
+                    let cluster = clusters.entry(number).or_insert_with(|| Cluster::new(number, of_cluster));
+                    cta.join(cluster, rank);
+                }
+                cta
+            };
+            // A cluster begins as a whole; its first CTA runs, then the others.
+            (1..of_cluster).rev().for_each(|rank| resident.push_front(begin(rank)));
+            let first = begin(0);
+            next += u64::from(of_cluster);
+            first
         } else {
             resident.pop_front().expect("a CTA is under way")
         };
@@ -155,10 +177,20 @@ fn drive(
         if limits.stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) {
             return Err(RunError::Stopped);
         }
-        match cta.run(launch, memory, &mut counts, left.min(turn), observer)? {
+        let (budget, before) = (left.min(turn), counts.warp_instructions);
+        let number = if clustered { launch.cluster_of(cta.index()).0 } else { 0 };
+        let progress = match clusters.get_mut(&number) {
+            None => cta.run(launch, memory, &mut counts, budget, observer, &mut None)?,
+            Some(cluster) => cta.run_in(cluster, launch, memory, &mut counts, budget, observer)?,
+        };
+        idle = if counts.warp_instructions == before { idle + 1 } else { 0 };
+        match progress {
             CtaProgress::Done => {
                 if let Some(observer) = observer {
                     (observer.tell)(Event::Ended { cta: cta.index() });
+                }
+                if clusters.get(&number).is_some_and(Cluster::is_over) {
+                    clusters.remove(&number);
                 }
                 spare.push(cta);
                 (turns, look) = (0, 1);
@@ -175,12 +207,22 @@ fn drive(
                 let may_begin = next < total && resident.len() < at_once;
                 if !may_begin && turns >= look * resident.len() {
                     look *= 2;
-                    if resident.iter_mut().all(|cta| cta.repeats(launch, memory)) {
+                    let mut repeats = |cta: &mut Cta| match clusters.get_mut(&launch.cluster_of(cta.index()).0) {
+                        Some(cluster) => cta.repeats_in(cluster, launch, memory),
+                        None => cta.repeats(launch, memory),
+                    };
+                    if resident.iter_mut().all(&mut repeats) {
                         let first = resident.iter().min_by_key(|cta| cta.index());
                         let at = first.map(|cta| cta.place(launch)).unwrap_or_default();
                         return Err(RunError::Repeats { kernel: launch.kernel.name.clone(), at });
                     }
                 }
+            }
+            CtaProgress::AtCluster => {
+                if idle > resident.len() {
+                    return Err(cta.deadlock(launch));
+                }
+                resident.push_back(cta);
             }
             CtaProgress::AtGrid => at_grid.push(cta),
         }

@@ -90,4 +90,9 @@ pub trait HostProgram: Send + std::fmt::Debug {
     fn has_streams(&self) -> bool {
         false
     }
+
+    /// One of its launches has clusters of CTAs: a device has to be wired for them.
+    fn has_clusters(&self) -> bool {
+        false
+    }
 }

@@ -115,6 +115,8 @@ pub enum Op {
     Return,
     /// A CTA barrier.
     Barrier(Barrier),
+    /// A step at the barrier of a cluster of CTAs; the order of memory is a fence's before and behind it.
+    Cluster(ClusterStep),
     /// A memory fence.
     Fence(Scope),
     /// The active lanes end.
@@ -160,6 +162,15 @@ impl Op {
             _ => false,
         }
     }
+}
+
+/// What lanes do at the barrier of their cluster.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ClusterStep {
+    /// `barrier.cluster.arrive`.
+    Arrive,
+    /// `barrier.cluster.wait`: for the phase in which they arrived.
+    Wait,
 }
 
 /// A bulk copy.
@@ -239,6 +250,12 @@ pub struct Mem {
 }
 
 impl Mem {
+    /// An asynchronous store or reduction (`st.async`, `red.async`): what it writes completes at a barrier.
+    #[inline]
+    pub fn completes(self, inst: &Inst) -> bool {
+        matches!(self.kind, MemKind::Store | MemKind::Reduction) && inst.src[3] != NONE
+    }
+
     /// Bytes that one lane accesses.
     pub fn bytes(self) -> u32 {
         self.elem.bytes() * u32::from(self.vec)
@@ -280,7 +297,8 @@ impl AddressIn {
 pub enum MemKind {
     /// Memory to registers.
     Load,
-    /// Registers to memory.
+    /// Registers to memory. With an address in the 32-bit slot `src[3]`, its bytes complete at the `mbarrier`
+    /// there, and so do those of a reduction.
     Store,
     /// Read-modify-write that returns the old value.
     Atomic,
@@ -337,7 +355,7 @@ impl TexDims {
 pub enum Space {
     /// Flat device memory, DRAM or NVM by address.
     Global,
-    /// The CTA's shared memory, addressed from 0.
+    /// The CTA's shared memory, addressed from 0, and that of others of its cluster ([`super::cluster`]).
     Shared,
     /// The thread's own memory, addressed from 0.
     Local,
@@ -755,8 +773,19 @@ pub struct LaunchBounds {
     pub most_threads: Option<u32>,
     /// `.reqntid`: the block, exactly.
     pub block: Option<[u32; 3]>,
-    /// `.reqnctapercluster` of more than one CTA: the grid is a multiple of it.
+    /// `.reqnctapercluster`: the CTAs of a cluster, exactly.
     pub cluster: Option<[u32; 3]>,
+    /// `.explicitcluster`: a launch says how large clusters are, where `.reqnctapercluster` does not.
+    pub explicit_cluster: bool,
+    /// `.maxclusterrank`: CTAs of a cluster at most.
+    pub most_cluster: Option<u32>,
+}
+
+impl LaunchBounds {
+    /// Its launches have clusters of more than one CTA.
+    pub fn has_clusters(&self) -> bool {
+        self.explicit_cluster || self.cluster.is_some_and(|cluster| cluster != [1; 3])
+    }
 }
 
 /// Where a constant-pool entry's value comes from; resolved once a launch.
@@ -781,6 +810,14 @@ pub enum ConstSource {
     BlockDim(u8),
     /// `%nctaid`, component 0 to 2.
     GridDim(u8),
+    /// `%cluster_nctaid`, component 0 to 2.
+    ClusterDim(u8),
+    /// `%cluster_nctarank`.
+    ClusterCtas,
+    /// `%nclusterid`, component 0 to 2.
+    ClusterGrid(u8),
+    /// `%is_explicit_cluster`, 0 or 1.
+    ExplicitCluster,
     /// Bytes of dynamic shared memory of the launch plus the static ones (`%total_smem_size`).
     TotalShared,
     /// Bytes of dynamic shared memory (`%dynamic_smem_size`).
@@ -826,6 +863,12 @@ pub enum Special {
     Tid(u8),
     /// `%ctaid`, component 0 to 2.
     Ctaid(u8),
+    /// `%cluster_ctaid`, component 0 to 2.
+    ClusterCtaid(u8),
+    /// `%cluster_ctarank`.
+    ClusterRank,
+    /// `%clusterid`, component 0 to 2.
+    ClusterId(u8),
     /// `%laneid`.
     LaneId,
     /// `%lanemask_{eq,lt,le,gt,ge}`, in this order 0 to 4.

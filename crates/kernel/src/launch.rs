@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use durawarp_checkpoint::{LoadFault, SharedState, StateReader, StateWriter, Storable as _};
 
+use super::cluster::MAX_CLUSTER;
 use super::ir::{ConstSource, Inst, Kernel, LANES, Mem, MemKind, Module, SurfaceSize, element, relocate};
 use super::memory::AddressMap;
 use super::traced::CtaSource;
@@ -38,6 +39,8 @@ pub struct Binding<'a> {
     pub surfaces: &'a [(String, Surface)],
     /// Hardware registers a thread, instead of the kernel's estimate.
     pub registers: Option<u32>,
+    /// CTAs of a cluster in x, y, z, where the launch says so.
+    pub cluster: Option<[u32; 3]>,
     /// What is allocated in global memory.
     pub addresses: Arc<AddressMap>,
 }
@@ -66,9 +69,7 @@ pub enum LaunchError {
         required: [u32; 3],
     },
     /// A grid that is no multiple of the kernel's clusters.
-    #[error(
-        "the grid {grid:?} is no multiple of the clusters of kernel `{kernel}` (`.reqnctapercluster`): {cluster:?}"
-    )]
+    #[error("the grid {grid:?} is no multiple of the clusters of kernel `{kernel}`: {cluster:?}")]
     Cluster {
         kernel: String,
         /// CTAs in x, y, z.
@@ -76,6 +77,27 @@ pub enum LaunchError {
         /// CTAs of a cluster.
         cluster: [u32; 3],
     },
+    /// Clusters other than those that the kernel asks for.
+    #[error("clusters of {cluster:?} are not those of `.reqnctapercluster`, which kernel `{kernel}` has: {required:?}")]
+    RequiredCluster {
+        kernel: String,
+        /// CTAs of a cluster.
+        cluster: [u32; 3],
+        /// What `.reqnctapercluster` says.
+        required: [u32; 3],
+    },
+    /// A cluster without CTAs, or with too many.
+    #[error("a cluster of kernel `{kernel}` has 1 to {limit} CTAs, not {cluster:?}")]
+    ClusterSize {
+        kernel: String,
+        /// CTAs of a cluster.
+        cluster: [u32; 3],
+        /// The most that there may be.
+        limit: u32,
+    },
+    /// The kernel leaves the size of clusters to the launch, which does not state it.
+    #[error("kernel `{0}` has `.explicitcluster`: its launch states `cluster`")]
+    NoCluster(String),
     /// A parameter block of the wrong size.
     #[error("kernel `{kernel}` takes {expected} bytes of parameters ({names}), not {found}")]
     Params {
@@ -169,6 +191,8 @@ pub struct Launch {
     pub kernel: Arc<Kernel>,
     /// CTAs in x, y, z.
     pub grid: [u32; 3],
+    /// CTAs of a cluster in x, y, z; one where there are no clusters.
+    pub cluster: [u32; 3],
     /// Threads of a CTA in x, y, z.
     pub block: [u32; 3],
     /// Shared memory of a CTA in bytes, static and dynamic.
@@ -304,6 +328,24 @@ impl Surface {
     }
 }
 
+/// What is wrong with the clusters of a launch.
+fn cluster_faults(kernel: &Kernel, binding: &Binding<'_>) -> Option<LaunchError> {
+    let (name, bounds) = (|| kernel.name.clone(), &kernel.bounds);
+    let Some(cluster) = binding.cluster.or(bounds.cluster) else {
+        return bounds.explicit_cluster.then(|| LaunchError::NoCluster(name()));
+    };
+    if let Some(required) = bounds.cluster.filter(|&required| required != cluster) {
+        return Some(LaunchError::RequiredCluster { kernel: name(), cluster, required });
+    }
+    let limit = bounds.most_cluster.map_or(MAX_CLUSTER, |most| most.min(MAX_CLUSTER));
+    let ctas = cluster.iter().fold(1u32, |ctas, &of| ctas.saturating_mul(of));
+    if ctas == 0 || ctas > limit {
+        return Some(LaunchError::ClusterSize { kernel: name(), cluster, limit });
+    }
+    let whole = binding.grid.iter().zip(&cluster).all(|(grid, of)| grid.is_multiple_of(*of));
+    (!whole).then(|| LaunchError::Cluster { kernel: name(), grid: binding.grid, cluster })
+}
+
 impl Launch {
     /// Checks a launch and fixes everything about it.
     ///
@@ -325,10 +367,8 @@ impl Launch {
             let kernel = kernel.name.clone();
             errors.push(LaunchError::RequiredBlock { kernel, block: binding.block, required });
         }
-        let whole = |cluster: &[u32; 3]| binding.grid.iter().zip(cluster).all(|(grid, of)| grid.is_multiple_of(*of));
-        if let Some(cluster) = kernel.bounds.cluster.filter(|cluster| !whole(cluster)) {
-            errors.push(LaunchError::Cluster { kernel: kernel.name.clone(), grid: binding.grid, cluster });
-        }
+        let cluster = binding.cluster.or(kernel.bounds.cluster);
+        errors.extend(cluster_faults(kernel, binding));
         if binding.params.len() != kernel.param_bytes as usize {
             let names: Vec<String> = kernel.params.iter().map(|p| format!("{} {}", p.ptx_type, p.name)).collect();
             errors.push(LaunchError::Params {
@@ -381,6 +421,13 @@ impl Launch {
                 }
                 ConstSource::BlockDim(axis) => u64::from(binding.block[usize::from(axis)]),
                 ConstSource::GridDim(axis) => u64::from(binding.grid[usize::from(axis)]),
+                ConstSource::ClusterDim(axis) => u64::from(cluster.map_or(1, |cluster| cluster[usize::from(axis)])),
+                ConstSource::ClusterCtas => u64::from(cluster.map_or(1, |cluster| cluster.iter().product())),
+                ConstSource::ClusterGrid(axis) => {
+                    let axis = usize::from(axis);
+                    u64::from(binding.grid[axis] / cluster.map_or(1, |cluster| cluster[axis]))
+                }
+                ConstSource::ExplicitCluster => u64::from(cluster.is_some()),
                 ConstSource::TotalShared => shared,
                 ConstSource::DynamicShared => u64::from(binding.dynamic_shared),
                 ConstSource::Surface(index) => surfaces[index as usize].address,
@@ -406,6 +453,7 @@ impl Launch {
         Ok(Launch {
             kernel: kernel.clone(),
             grid: binding.grid,
+            cluster: cluster.unwrap_or([1; 3]),
             block: binding.block,
             shared_bytes: shared as u32,
             registers_per_thread: binding.registers.unwrap_or(kernel.registers_per_thread),
@@ -427,6 +475,7 @@ impl Launch {
     pub fn of_trace(kernel: Arc<Kernel>, [grid, block]: [[u32; 3]; 2], addresses: Arc<AddressMap>) -> Launch {
         Launch {
             grid,
+            cluster: [1; 3],
             block,
             shared_bytes: kernel.shared_bytes,
             registers_per_thread: kernel.registers_per_thread,
@@ -487,6 +536,55 @@ impl Launch {
         }
         let [gx, gy, _] = self.grid.map(u64::from);
         [(linear % gx) as u32, (linear / gx % gy) as u32, (linear / (gx * gy)) as u32]
+    }
+
+    /// CTAs of a cluster.
+    #[inline]
+    pub fn cluster_ctas(&self) -> u32 {
+        self.cluster.iter().product()
+    }
+
+    /// Clusters in x, y, z.
+    fn clusters(&self) -> [u64; 3] {
+        std::array::from_fn(|axis| u64::from(self.grid[axis] / self.cluster[axis]))
+    }
+
+    /// The index of a CTA's cluster (`%clusterid`).
+    pub fn cluster_id(&self, cta: u64) -> [u32; 3] {
+        let index = self.cta_index(cta);
+        std::array::from_fn(|axis| index[axis] / self.cluster[axis])
+    }
+
+    /// The index of a CTA in its cluster (`%cluster_ctaid`).
+    pub fn cluster_ctaid(&self, cta: u64) -> [u32; 3] {
+        let index = self.cta_index(cta);
+        std::array::from_fn(|axis| index[axis] % self.cluster[axis])
+    }
+
+    /// The number of a CTA's cluster in the grid, and its rank in it (x fastest, both).
+    pub fn cluster_of(&self, cta: u64) -> (u64, u32) {
+        let (of, at) = (self.cluster_id(cta).map(u64::from), self.cluster_ctaid(cta));
+        let ([nx, ny, _], [cx, cy, _]) = (self.clusters(), self.cluster);
+        (of[0] + nx * (of[1] + ny * of[2]), at[0] + cx * (at[1] + cy * at[2]))
+    }
+
+    /// The number in the grid of the CTA of a rank of a cluster.
+    pub fn cta_of(&self, cluster: u64, rank: u32) -> u64 {
+        let ([nx, ny, _], [cx, cy, cz]) = (self.clusters(), self.cluster);
+        let of = [cluster % nx, cluster / nx % ny, cluster / (nx * ny)];
+        let at = [rank % cx, rank / cx % cy, rank / (cx * cy)];
+        let [x, y, z] = std::array::from_fn(|axis| of[axis] * u64::from([cx, cy, cz][axis]) + u64::from(at[axis]));
+        let [gx, gy, _] = self.grid.map(u64::from);
+        x + gx * (y + gy * z)
+    }
+
+    /// The CTA at a place of the order in which CTAs begin: cluster by cluster, by rank.
+    #[inline]
+    pub fn cta_at(&self, place: u64) -> u64 {
+        match u64::from(self.cluster_ctas()) {
+            1 => place,
+            ctas => self.cta_of(place / ctas, (place % ctas) as u32),
+        }
     }
 
     /// The index of thread number `linear` of a CTA (x fastest).

@@ -10,6 +10,7 @@
 //! | [`ir`], [`semantics`], [`warp`], [`memory`] | instructions, their meaning, warps, addresses |
 //! | [`launch`], [`host`], [`traced`] | grids and parameters; the host program's words; warps whose way a trace gives |
 //! | [`tensor_map`] | tensors by descriptor, the tiles that bulk copies take of them |
+//! | [`cluster`] | addresses in other CTAs of a cluster, arrivals at its barrier |
 //! | [`functional`] | the reference executor; races, reads of what nobody has written |
 //! | [`regions`] | LightWSP's recoverable regions, a pass from IR to IR; restarts from checkpoints |
 //! | [`undetermined`] | what no functional run can know of a kernel |
@@ -20,6 +21,7 @@
 
 pub(crate) mod alu;
 mod cfg;
+pub mod cluster;
 mod dataflow;
 pub mod fault;
 pub mod functional;

@@ -10,7 +10,8 @@ use durawarp_checkpoint::value;
 
 use super::ir::Space;
 
-/// First generic address of the shared-memory window (16 MiB long).
+/// First generic address of the shared-memory window (4 GiB long: 16 MiB of the own CTA, and of each other
+/// one of its cluster, [`super::cluster`]).
 pub const SHARED_WINDOW: u64 = 1 << 44;
 /// First generic address of the local-memory window (4 GiB long).
 pub const LOCAL_WINDOW: u64 = 2 << 44;

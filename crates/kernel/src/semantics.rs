@@ -141,6 +141,8 @@ fn execute<const FMA: bool>(f: &mut Frame<'_>, inst: &Inst, op: AluOp) {
         AluOp::ActiveMask => f.put32(d, &[f.mask; LANES]),
         AluOp::Surface(access) => surface::address(f, inst, access),
         AluOp::IsSpace(space) => lanes::is_space(f, inst, space),
+        AluOp::MapShared(wide) => lanes::map_shared(f, inst, wide),
+        AluOp::RankOf(wide) => lanes::rank_of(f, inst, wide),
         AluOp::Elect => lanes::elect(f, inst),
         AluOp::Transpose => lanes::transpose(f, inst),
         AluOp::MatrixRows(transposed) => lanes::matrix_rows(f, inst, transposed),

@@ -184,6 +184,9 @@ impl Warp {
                 registers.r32[usize::from(slot)] = match special {
                     Special::Tid(axis) => tids[usize::from(axis)],
                     Special::Ctaid(axis) => [ctaid[usize::from(axis)]; LANES],
+                    Special::ClusterCtaid(axis) => [launch.cluster_ctaid(self.cta)[usize::from(axis)]; LANES],
+                    Special::ClusterRank => [launch.cluster_of(self.cta).1; LANES],
+                    Special::ClusterId(axis) => [launch.cluster_id(self.cta)[usize::from(axis)]; LANES],
                     Special::LaneId => std::array::from_fn(|lane| (group * LANES + lane) as u32),
                     Special::LaneMask(which) => std::array::from_fn(|lane| lane_mask(which, lane as u32)),
                     Special::Group => {

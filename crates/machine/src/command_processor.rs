@@ -166,7 +166,7 @@ pub struct CommandProcessor {
 }
 
 state!(CommandProcessor {
-    parts: network, host, dma, persistency; saved: step, flight, ctas, records, ctas_known, ctas_ended; kept: sm,
+    parts: network, host, dma, persistency, ctas; saved: step, flight, records, ctas_known, ctas_ended; kept: sm,
     shared, l1, ports, timeline
 });
 
@@ -197,7 +197,7 @@ impl CommandProcessor {
         let interval = w.clock.cycles(u64::from(spec.cta_interval_cycles));
         let pace = Pace { clock: w.clock, launch_ticks: w.launch_ticks, interval, command_ticks: w.command_ticks };
         CommandProcessor {
-            ctas: CtaDispatch::new(pace, sm.count),
+            ctas: CtaDispatch::new(pace, sm.count, sm.gpcs),
             sm,
             shared,
             l1,
@@ -441,6 +441,9 @@ impl CommandProcessor {
         if launch.kernel.is_cooperative() {
             self.admit_cooperative(&launch, &occupancy)?;
         }
+        if launch.cluster_ctas() > 1 {
+            self.admit_clusters(&launch, &occupancy)?;
+        }
         let carveout = Carveout::of(&launch, occupancy.ctas, &self.shared, &self.l1);
         if let Some(carveout) = carveout {
             demand = demand.with_split(carveout.shared_kb, carveout.l1_ways(&self.l1));
@@ -472,7 +475,10 @@ impl CommandProcessor {
     /// CTAs that wait for each other by `grid.sync()` must all be resident, and count in one workspace.
     fn admit_cooperative(&self, launch: &Launch, occupancy: &Occupancy) -> Result<(), HostFault> {
         let (name, grid) = (&launch.kernel.name, launch.ctas());
-        let at_once = u64::from(occupancy.ctas) * u64::from(self.sm.count);
+        let at_once = match launch.cluster_ctas() {
+            1 => u64::from(occupancy.ctas) * u64::from(self.sm.count),
+            ctas => self.ctas.most_in_clusters(ctas, occupancy.ctas),
+        };
         if grid > at_once {
             let Occupancy { ctas, limit } = occupancy;
             let room =
@@ -487,12 +493,33 @@ impl CommandProcessor {
         Ok(())
     }
 
+    /// The CTAs of a cluster must all be resident, in one GPC.
+    fn admit_clusters(&self, launch: &Launch, occupancy: &Occupancy) -> Result<(), HostFault> {
+        let (name, ctas) = (&launch.kernel.name, launch.cluster_ctas());
+        if !self.ctas.has_gpcs() {
+            let message = format!(
+                "kernel `{name}` has clusters of {ctas} CTAs, and this machine has no GPCs (`sm.gpcs` is 0): \
+                 `hopper-h100` has"
+            );
+            return Err(HostFault(message));
+        }
+        if self.ctas.most_in_clusters(ctas, occupancy.ctas) == 0 {
+            let Occupancy { ctas: each, limit } = occupancy;
+            let message = format!(
+                "no GPC has room for a cluster of {ctas} CTAs of kernel `{name}`: an SM holds {each}, limited by {limit}"
+            );
+            return Err(HostFault(message));
+        }
+        Ok(())
+    }
+
     /// Sends CTAs to SMs with room until there is no room or no CTA.
     fn dispatch(&mut self, cx: &mut Ctx<'_, Msg>) {
         for running in self.flight.running_mut() {
             while let Some(departure) = self.ctas.depart(&mut running.grid, cx.now()) {
                 let l1_ways = running.grid.l1_ways().filter(|_| departure.splits);
-                let message = SmMsg::Cta { cta: departure.cta, place: running.place, l1_ways };
+                let (cta, place, cluster) = (departure.cta, running.place, running.grid.last_cluster());
+                let message = SmMsg::Cta { cta, place, l1_ways, cluster };
                 self.ports.to_sm(departure.sm).send(message, departure.at - cx.now(), cx);
             }
         }
@@ -747,6 +774,10 @@ impl Component<Msg> for CommandProcessor {
         let pace = self.ctas.pace();
         let launch_ticks = pace.launch_ticks.saturating_sub(self.host.excused());
         // Where other launches wait or run, one may end while CTAs wait for room, and the next begin.
+        // A cluster goes to SMs that have made no room just now.
+        if first.grid.has_clusters() && first.grid.waits_for_room() {
+            return false;
+        }
         let alone = others.is_empty() && self.flight.waiting() == 0 && !self.flight.overlaps();
         alone && first.grid.waits_for_room() || !first.barrier.is_possible() && launch_ticks >= 2 * pace.command_ticks
     }

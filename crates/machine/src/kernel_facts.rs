@@ -5,7 +5,7 @@
 //! sections III (reason h: shared memory) and IV-A (the number of log updates sets the first threshold).
 
 use crate::coalescer::HALF_WARP;
-use durawarp_kernel::ir::{BulkKind, MemKind, Op, PmOp, Space, StoreHint};
+use durawarp_kernel::ir::{BulkKind, ClusterStep, MemKind, Op, PmOp, Space, StoreHint};
 use durawarp_kernel::launch::Launch;
 use durawarp_persist::handler::KernelFacts;
 
@@ -29,7 +29,7 @@ pub(super) fn kernel_facts(launch: &Launch, number: u32, warp_size: u32) -> Kern
                 writes |= bulk.kind == BulkKind::Load;
                 reads |= matches!(bulk.kind, BulkKind::Store | BulkKind::Reduce);
             }
-            Op::Barrier(_) => waits = true,
+            Op::Barrier(_) | Op::Cluster(ClusterStep::Wait) => waits = true,
             Op::Branch { target, .. } if target as usize <= pc => loops.push(target as usize..=pc),
             // A subroutine may run any number of times, and lies after the kernel's own code.
             Op::Call { target } => loops.push(target as usize..=code.len()),

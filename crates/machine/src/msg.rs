@@ -19,6 +19,7 @@ use durawarp_kernel::launch::Launch;
 
 use super::coherence::{CoreMsg, HomeMsg, LineData, OsMsg};
 use super::look::{Lines, Look};
+use super::remote::{ClusterPlaces, ClusterWord, RemoteAccess};
 use super::requester::Requester;
 use super::verbs::{ClientMsg, NicMsg, PersistAck, PosterMsg};
 
@@ -65,13 +66,21 @@ pub enum SmMsg {
     },
     /// From the command processor: run this CTA of a launch.
     Cta {
-        /// Its number in the launch.
+        /// Its place in the order in which CTAs of the launch begin.
         cta: u64,
         /// The place of the launch.
         place: u8,
         /// Other ways of the L1 for it, on an SM without CTAs.
         l1_ways: Option<u32>,
+        /// Its cluster, where the launch has clusters.
+        cluster: Option<Box<ClusterPlaces>>,
     },
+    /// From an SM of its GPC: an access to shared memory here.
+    Remote(Box<RemoteAccess>),
+    /// From an SM of its GPC: the answer to such an access.
+    RemoteAnswer(Box<RemoteAccess>),
+    /// From an SM of its GPC: an arrival at the barrier of a cluster.
+    Cluster(ClusterWord),
     /// From the command processor: a step of a persist barrier of the kernel.
     Grid(GridOrder),
     /// To its handler.
@@ -80,7 +89,8 @@ pub enum SmMsg {
 
 value!(choice SmMsg {
     Reply(reply), Credit(credit), Invalidate { line }, Start { launch, at, l1_ways },
-    Cta { cta, place, l1_ways }, Grid(order), Peer(message),
+    Cta { cta, place, l1_ways, cluster }, Remote(access), RemoteAnswer(access), Cluster(word), Grid(order),
+    Peer(message),
 });
 
 impl SmMsg {
@@ -91,6 +101,9 @@ impl SmMsg {
             SmMsg::Invalidate { line } => 13 << 60 ^ line,
             SmMsg::Start { at, .. } => 7 << 60 ^ u64::from(at.place) << 48,
             SmMsg::Cta { cta, place, .. } => 8 << 60 ^ u64::from(*place) << 48 ^ cta,
+            SmMsg::Remote(access) => access.digest(),
+            SmMsg::RemoteAnswer(access) => access.digest().rotate_left(1),
+            SmMsg::Cluster(word) => word.digest(),
             SmMsg::Grid(order) => order.digest(),
             SmMsg::Peer(message) => message.digest(),
         }

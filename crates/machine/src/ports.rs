@@ -6,7 +6,7 @@
 //!
 //! | owner | its ports lead to |
 //! |---|---|
-//! | SM, core | slices, command processor or OS, \[hub\], \[controllers: paths\], \[request switch, poster\] |
+//! | SM, core | slices, command processor or OS, \[hub, controllers: paths, request switch, poster, SMs of its GPC\] |
 //! | command processor, OS | slices, SMs or cores, \[hub\], \[switch of requests\] |
 //! | slice | SMs or cores, command processor or OS, its controller, \[hub, reply switch, poster, NIC: DDIO\] |
 //! | controller | its slices, \[SMs or cores: paths\], \[other controllers: paths\], \[hub: paths\], \[NIC\] |
@@ -25,12 +25,14 @@
 
 use std::fmt;
 use std::marker::PhantomData;
+use std::ops::Range;
 
 use durawarp_engine::{Ctx, Port, Time};
 use durawarp_persist::handler::{Peer, SchemeMessage};
 
 use super::address::Interleave;
 use super::coherence::{CoreMsg, HomeMsg, LineData, OsMsg};
+use super::gpc::Gpcs;
 use super::msg::{CommandProcessorMsg, ControllerMsg, Msg, PeerMessage, SliceMsg, SmMsg, SwitchMsg};
 use super::verbs::{ClientMsg, NicMsg, PosterMsg};
 
@@ -127,6 +129,8 @@ pub struct Roster {
     pub paths: bool,
     /// The crossbar has switches.
     pub switched: bool,
+    /// GPCs, whose SMs are linked; 0 where no program needs it.
+    pub gpcs: u16,
     /// Clients, behind a NIC; without any, and without other servers, there is none.
     pub clients: u16,
     /// The NIC writes to home slices.
@@ -138,7 +142,18 @@ pub struct Roster {
 impl Roster {
     /// A machine without a scheme's links and without switches.
     pub fn new(sms: u16, map: Interleave) -> Roster {
-        Roster { sms, cores: 0, map, hub: false, paths: false, switched: false, clients: 0, ddio: false, peers: 0 }
+        Roster {
+            sms,
+            cores: 0,
+            map,
+            hub: false,
+            paths: false,
+            switched: false,
+            gpcs: 0,
+            clients: 0,
+            ddio: false,
+            peers: 0,
+        }
     }
 
     /// A machine of cores without a scheme's links.
@@ -245,6 +260,11 @@ impl Roster {
         }
     }
 
+    /// The SMs that are linked with an SM, itself included; none where there are no GPCs.
+    pub fn neighbours(self, sm: u16) -> Option<Range<u16>> {
+        Gpcs::new(self.sms, self.gpcs).around(sm)
+    }
+
     /// The groups of a component's ports in their order: a role of the kind, and how many ports.
     fn groups(self, owner: Endpoint) -> [(Endpoint, u16); 6] {
         let if_any = |exists: bool, count: u16| if exists { count } else { 0 };
@@ -263,7 +283,12 @@ impl Roster {
         let none = (Endpoint::Hub, 0);
         let if_ddio = |(role, count)| (role, if_any(self.nic_requests(), count));
         match owner {
-            Endpoint::Sm(_) | Endpoint::Core(_) => [slices, host, hub, controllers, or_poster(requests), none],
+            // The SMs of its GPC, itself too: CTAs of a cluster may share an SM.
+            Endpoint::Sm(index) => {
+                let around = self.neighbours(index).map_or(0, |sms| sms.len() as u16);
+                [slices, host, hub, controllers, or_poster(requests), (Endpoint::Sm(0), around)]
+            }
+            Endpoint::Core(_) => [slices, host, hub, controllers, or_poster(requests), none],
             Endpoint::CommandProcessor | Endpoint::Os => [slices, compute, hub, requests, nic, none],
             Endpoint::Slice(_) | Endpoint::Home(_) => {
                 [compute, host, (Endpoint::Controller(0), 1), hub, or_poster(replies), if_ddio(nic)]
@@ -446,6 +471,10 @@ impl Ports {
             }
             (Endpoint::Slice(own) | Endpoint::Home(own), Endpoint::Controller(channel)) => {
                 u16::from(channel != own / self.roster.slices_per_controller())
+            }
+            (Endpoint::Sm(own), Endpoint::Sm(other)) => {
+                let around = self.roster.neighbours(own)?;
+                other.wrapping_sub(around.start)
             }
             (
                 _,

@@ -29,6 +29,9 @@ spec! {
         banks: u32 where 1..=64,
         /// Issue of a conflict-free load to issue of what uses it, in core cycles.
         latency_cycles: u32 where 1..=1000,
+        /// From an SM to another of its GPC, one way, for accesses to shared memory of another CTA of the
+        /// cluster.
+        cluster_cycles: u32 where 1..=10000,
         /// Of a bulk copy's first line to that of the next copy, at least.
         bulk_issue_cycles: u32 where 1..=10000,
         /// Requests of bulk copies under way at once, of an SM.

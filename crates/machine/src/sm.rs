@@ -22,6 +22,7 @@ mod bulk_copy;
 mod bulk_stores;
 mod by_kernel;
 mod cleaning;
+mod cluster;
 mod combine;
 mod copies;
 mod core;
@@ -43,6 +44,7 @@ mod record;
 mod registers;
 mod report;
 mod requests;
+mod seat;
 mod slots;
 mod standing;
 mod timeline;
@@ -68,22 +70,27 @@ use super::kernel_facts::kernel_facts;
 use super::msg::{LaunchPlace, Msg, PeerMessage, Receiver, SmMsg, deliver};
 use super::on_dram::OnDram;
 use super::queue_level::QueueLevel;
+use super::remote::ClusterPlaces;
 use super::scheduler::{Candidates, Unit, next_unit};
 use super::stalls::PersistStalls;
 
-pub use parameters::{BulkCounters, IntervalSpec, LatencySpec, SmCounters, SmSpec, TensorCounters, TensorSpec};
+pub use parameters::{
+    BulkCounters, ClusterCounters, IntervalSpec, LatencySpec, SmCounters, SmSpec, TensorCounters, TensorSpec,
+};
 pub use standing::{CachedLine, OpenLoad, ResidentWarp, Residents, Stands};
 pub use timeline::SmTimeline;
 pub use wiring::{SmParameters, SmWiring};
 
 use self::core::IssueCore;
 use bulk::CopyEngine;
+use cluster::serve;
 use front_end::FrontEndWaits;
 use handler_host::SmHost;
 use launches::LaunchTable;
 use lsu::Lsu;
 use memory_side::{MemorySide, memory_side};
 use record::Record;
+use seat::Seat;
 use wait::{Account, Wait};
 
 /// A streaming multiprocessor: its parts, each of which owns its state.
@@ -266,6 +273,11 @@ impl Sm {
         self.record.bulk
     }
 
+    /// What it counted of clusters.
+    pub fn cluster_counters(&self) -> ClusterCounters {
+        self.lsu.remote.counted
+    }
+
     /// The same by kernel, in the order of first launches.
     pub fn counters_by_kernel(&self) -> Vec<(String, SmCounters)> {
         self.record.by_kernel.totals(&self.counters())
@@ -303,7 +315,13 @@ impl Sm {
     }
 
     /// A CTA of the launch in a place comes; a free SM may give the L1 other ways for it.
-    fn start_cta(&mut self, cta: u64, place: u8, l1_ways: Option<u32>, cycle: u32) -> Result<(), TraceFault> {
+    fn start_cta(
+        &mut self,
+        (cta, place): (u64, u8),
+        l1_ways: Option<u32>,
+        cluster: Option<Box<ClusterPlaces>>,
+        cycle: u32,
+    ) -> Result<(), TraceFault> {
         if l1_ways.is_some() || !self.record.by_kernel.counts_for(place) {
             let free = self.core.is_free();
             assert!(free || l1_ways.is_none(), "the L1 gets other ways while CTAs are resident");
@@ -315,7 +333,9 @@ impl Sm {
             }
         }
         let Some(launches) = &self.launches else { unreachable!("a CTA comes after its launch") };
+        let cta = launches.at(place).cta_at(cta);
         let slot = self.core.start_cta(cta, cycle, (place, launches.at(place)), &mut self.host)?;
+        self.core.ctas[slot].seat = cluster.map(|places| Seat::new(*places, self.core.slots.len()));
         self.record.cta_begins(slot, &self.core.ctas[slot]);
         Ok(())
     }
@@ -496,8 +516,8 @@ impl Receiver for Sm {
             }
             SmMsg::Invalidate { line } => self.memory.give_up(line),
             SmMsg::Start { launch, at, l1_ways } => self.start(launch, at, l1_ways),
-            SmMsg::Cta { cta, place, l1_ways } => {
-                if let Err(fault) = self.start_cta(cta, place, l1_ways, cycle) {
+            SmMsg::Cta { cta, place, l1_ways, cluster } => {
+                if let Err(fault) = self.start_cta((cta, place), l1_ways, cluster, cycle) {
                     self.failed = true;
                     cx.fail(Box::new(fault));
                     return;
@@ -520,6 +540,13 @@ impl Receiver for Sm {
                         self.retire_if_drained(warp, cycle, cx);
                     }
                 }
+            }
+            SmMsg::Remote(access) => serve(access, &mut self.lsu),
+            SmMsg::RemoteAnswer(access) => {
+                self.with_launches(|sm, launches| sm.remote_answered(access, cycle, launches, cx));
+            }
+            SmMsg::Cluster(word) => {
+                self.with_launches(|sm, launches| sm.cluster_word(word, cycle, launches));
             }
             SmMsg::Grid(order) => {
                 self.with_launches(|sm, launches| sm.grid(order, cycle, launches));

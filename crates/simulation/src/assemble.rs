@@ -63,7 +63,7 @@ pub fn assemble_with(
     let faults = spec.faults();
     assert!(faults.is_empty(), "a machine with faults: {faults:?}");
     let latencies = Latencies::of(spec);
-    let mut components = Components::new(spec, persistency);
+    let mut components = Components::new(spec, persistency, host.has_clusters());
     // The order in which components are added is that of their ids, by which events of one instant are
     // ordered.
     let memory = components.cut(memory, local_bytes);
@@ -78,6 +78,7 @@ pub fn assemble_with(
     wiring.join_crossbar(&latencies);
     wiring.join_memory(latencies.front, latencies.back);
     wiring.join_commands(&latencies);
+    wiring.join_neighbours(&latencies);
     if roster.hub {
         wiring.join_hub(latencies.base, latencies.command, persistency.scheme.path_links());
     }

@@ -324,6 +324,10 @@ impl FormedHost {
 }
 
 impl HostProgram for FormedHost {
+    fn has_clusters(&self) -> bool {
+        self.host.has_clusters()
+    }
+
     fn next(&mut self, read: Option<u64>) -> Result<HostAction, String> {
         if let Some(action) = self.queue.pop_front() {
             return Ok(action);

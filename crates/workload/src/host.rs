@@ -302,6 +302,10 @@ impl HostProgram for WorkloadHost {
         self.view.plan.part(self.part).has_streams()
     }
 
+    fn has_clusters(&self) -> bool {
+        self.view.plan.part(self.part).has_clusters()
+    }
+
     fn next(&mut self, read: Option<u64>) -> Result<HostAction, String> {
         if let Some(wanted) = self.waiting.take() {
             let raw = read.ok_or("the device did not return what the host program read")?;

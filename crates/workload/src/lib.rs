@@ -74,6 +74,7 @@ use formed::regions;
 use host::functional;
 pub(crate) use instrument::{apply, layout};
 use manifest::source::{self, Folder, Programs};
+use manifest::steps::HostStep;
 use manifest::{Manifest, schema};
 use plan::{RunPlan, fingerprint, image, resolve};
 use trace::{Trace, TraceHost, TracePlan};
@@ -269,6 +270,12 @@ impl Workload {
         let WorkloadKind::Kernels { programs, .. } = &self.of else { return false };
         let mut kernels = programs.modules.iter().flat_map(|module| &module.kernels);
         kernels.any(|kernel| !kernel.group_products.is_empty())
+    }
+
+    /// One of its launches has clusters of CTAs: it needs a machine with GPCs.
+    pub fn has_clusters(&self) -> bool {
+        let WorkloadKind::Kernels { manifest, .. } = &self.of else { return false };
+        manifest.steps.iter().any(HostStep::has_clusters)
     }
 
     /// Applies a choice to a program of CPUs: arguments and sizes are computed, its executable is looked at

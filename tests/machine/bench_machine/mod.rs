@@ -92,11 +92,16 @@ ret;
 struct Actions {
     left: std::vec::IntoIter<HostAction>,
     streams: bool,
+    clusters: bool,
 }
 
 impl HostProgram for Actions {
     fn has_streams(&self) -> bool {
         self.streams
+    }
+
+    fn has_clusters(&self) -> bool {
+        self.clusters
     }
 
     fn next(&mut self, _: Option<u64>) -> Result<HostAction, String> {
@@ -218,6 +223,7 @@ impl Bench {
                 textures: &[],
                 surfaces: &[],
                 registers: plan.registers,
+                cluster: None,
                 addresses: addresses.clone(),
             };
             let bound = Launch::bind(&module, kernel, &binding).unwrap_or_else(|e| panic!("{e:?}"));
@@ -268,7 +274,10 @@ impl Bench {
         };
         let of_launches: Vec<u64> = actions.iter().filter_map(stream).collect();
         let streams = of_launches.iter().any(|stream| *stream != of_launches[0]);
-        let host = Box::new(Actions { left: actions.into_iter(), streams });
+        let in_clusters =
+            |action: &HostAction| matches!(action, HostAction::Launch(launch) if launch.cluster_ctas() > 1);
+        let clusters = actions.iter().any(in_clusters);
+        let host = Box::new(Actions { left: actions.into_iter(), streams, clusters });
         let persistency = Persistency { devices: [dram_of(&self.spec), None], ..persistency.clone() };
         assemble_with(&self.spec, self.image(), local_bytes, host, &persistency)
     }

@@ -1,40 +1,15 @@
-//! Memory accesses of the functional driver: addresses to bytes, with bounds and alignment checks.
-//!
-//! When the lanes of an access lie within 64 KiB of one range (nearly always), the warp reads or writes that
-//! stretch of memory in place. Otherwise each lane's bytes are copied apart.
+//! Memory accesses of the functional driver: which memory each lane means, the own CTA's, another's of the
+//! cluster, or that of all; what is told of stores; checks of persistency operations.
 
+use super::super::cluster::{ClusterMisuse, owner_of};
 use super::super::fault::{FaultKind, ProgramFault};
-use super::super::ir::{AtomOp, Inst, Mem, MemKind, Op, PhaseOp, PmOp, Space};
+use super::super::ir::{Inst, Mem, MemKind, Op, PmOp, Space};
 use super::super::launch::Launch;
 use super::super::memory::{FlatMemory, Medium, SHARED_WINDOW, resolve_generic};
-use super::super::semantics::atomic::try_atomic;
 use super::super::warp::{Warp, lanes_of};
-use super::interface::{AccessKind, Event, Observer, WarpAccess, Writer};
-
-/// The memories that a warp can reach.
-pub(super) struct Memories<'a> {
-    pub(super) global: &'a mut FlatMemory,
-    pub(super) shared: &'a mut [u8],
-    /// `local_bytes` of each thread of the CTA in turn.
-    pub(super) local: &'a mut [u8],
-    /// Who is told of accesses.
-    pub(super) watcher: Option<Watcher<'a>>,
-}
-
-/// An observer, and whose accesses it is told of.
-pub(super) struct Watcher<'a> {
-    pub(super) observer: &'a mut dyn FnMut(Event<'_>),
-    /// It wants to know which writes change something.
-    pub(super) changes: bool,
-    pub(super) cta: u64,
-    pub(super) warp: u32,
-}
-
-/// Where an access happens, for a fault.
-struct Site<'a> {
-    launch: &'a Launch,
-    pc: u32,
-}
+use super::cluster::Peers;
+use super::interface::{Event, Observer, Writer};
+use super::spaces::{Memories, Site, Watcher, in_space};
 
 /// Executes a memory instruction on `lanes`, of which there is one at least.
 pub(super) fn execute(
@@ -47,6 +22,7 @@ pub(super) fn execute(
     memories: &mut Memories<'_>,
 ) -> Result<(), ProgramFault> {
     let mut lanes = lanes;
+    // Only some lanes have addresses of rows, but all of them get elements.
     if let MemKind::Matrix(_) = mem.kind {
         warp.check_whole(launch, lanes, "ldmatrix").map_err(|fault| *fault)?;
         lanes = Warp::row_lanes(inst, lanes);
@@ -54,15 +30,20 @@ pub(super) fn execute(
     let mut addresses = [0; 64];
     warp.addresses(inst, launch, lanes, &mut addresses);
     let site = Site { launch, pc };
+    if mem.space == Space::Shared {
+        return in_shared(warp, inst, mem, lanes, &mut addresses, &site, memories);
+    }
     if mem.space != Space::Generic {
         return in_space(warp, inst, mem, mem.space, lanes, &mut addresses, &site, memories);
     }
-    // Usually all lanes mean one space.
+    // Usually all lanes mean one space; else each space has its turn, with the lanes that mean it.
+    // Addresses become those of that space.
     let all_global = lanes_of(lanes).all(|lane| addresses[lane] < SHARED_WINDOW);
     if all_global {
         return in_space(warp, inst, mem, Space::Global, lanes, &mut addresses, &site, memories);
     }
     let mut by_space = [(Space::Global, 0u64), (Space::Shared, 0), (Space::Local, 0), (Space::Const, 0)];
+    // Lanes that mean other CTAs of the cluster are told apart among those of shared memory.
     for lane in lanes_of(lanes) {
         let (space, address) = resolve_generic(addresses[lane]);
         addresses[lane] = address;
@@ -71,8 +52,10 @@ pub(super) fn execute(
         }
     }
     for (space, mask) in by_space {
-        if mask != 0 {
-            in_space(warp, inst, mem, space, mask, &mut addresses, &site, memories)?;
+        match (mask, space) {
+            (0, _) => {}
+            (_, Space::Shared) => in_shared(warp, inst, mem, mask, &mut addresses, &site, memories)?,
+            _ => in_space(warp, inst, mem, space, mask, &mut addresses, &site, memories)?,
         }
     }
     Ok(())
@@ -136,303 +119,67 @@ pub(super) fn tell(
     }
 }
 
-#[allow(clippy::too_many_arguments)]
-fn in_space(
+/// An access of some lanes to shared memory, of the own CTA or of others.
+fn in_shared(
     warp: &mut Warp,
     inst: &Inst,
     mem: Mem,
-    space: Space,
     lanes: u64,
     addresses: &mut [u64; 64],
     site: &Site<'_>,
     memories: &mut Memories<'_>,
 ) -> Result<(), ProgramFault> {
     let launch = site.launch;
-    let bytes = launch.access_bytes(inst, mem) as usize;
-    let (mut low, mut high, all) = extent(lanes, addresses);
-    // One test for all lanes: `all` is the OR of their addresses.
-    if all & (bytes as u64 - 1) != 0 && bytes.is_power_of_two() {
-        return Err(misaligned(warp, lanes, addresses, bytes, space, site));
+    let own = memories.peers.as_ref().map(|peers| (peers.rank, peers.cluster.phases.ctas() as u32));
+    let Some((own, ctas)) = own.filter(|&(_, ctas)| ctas > 1) else {
+        return in_space(warp, inst, mem, Space::Shared, lanes, addresses, site, memories);
+    };
+    // Addresses become bytes of the CTA that each lane means; what cannot be is told of the first such lane.
+    let mut ranks = [own; 64];
+    for lane in lanes_of(lanes) {
+        let (rank, byte) = owner_of(addresses[lane], own);
+        // Matrices are of the own CTA: others' addresses stay, and are beyond its memory.
+        if rank == own || !matches!(mem.kind, MemKind::Matrix(_)) {
+            (ranks[lane], addresses[lane]) = (rank, byte);
+        }
+        let misuse = if rank >= ctas {
+            ClusterMisuse::NoRank { rank, ctas }
+        } else if mem.completes(inst) && warp.completes_at(inst, launch, lane as u32, own).0 != rank {
+            ClusterMisuse::Apart
+        } else if memories.peers.as_ref().is_some_and(|peers| peers.cluster.phases.has_ended(rank)) {
+            ClusterMisuse::Ended(rank)
+        } else {
+            continue;
+        };
+        let kind = FaultKind::Asynchronous(misuse.to_string());
+        return Err(ProgramFault::new(kind, launch, warp, site.pc, lane as u32));
     }
-    if space == Space::Local {
-        // Each thread has its own stretch of the CTA's local memory.
-        let size = u64::from(launch.kernel.local_bytes);
-        if high.saturating_add(bytes as u64) > size {
-            return Err(out_of_bounds(
-                warp,
-                lanes,
-                bytes,
-                space,
-                site,
-                |lane| addresses[lane].saturating_add(bytes as u64) <= size,
-                addresses,
-            ));
+    // A CTA after the other, with its memory in the place of the own one.
+    let mut left = lanes;
+    while left != 0 {
+        let rank = ranks[left.trailing_zeros() as usize];
+        let here = lanes_of(left).filter(|&lane| ranks[lane] == rank).fold(0, |all, lane| all | 1 << lane);
+        left &= !here;
+        if rank == own {
+            in_space(warp, inst, mem, Space::Shared, here, addresses, site, memories)?;
+            continue;
         }
-        for lane in lanes_of(lanes) {
-            let (_, thread) = warp.thread_of(lane as u32);
-            addresses[lane] += u64::from(thread) * size;
+        let Some(Peers { cluster, .. }) = &mut memories.peers else { unreachable!("there are others") };
+        let (mut theirs, number) = (std::mem::take(&mut cluster.memories[rank as usize]), cluster.number);
+        let watcher = memories.watcher.as_mut().map(|watcher| Watcher {
+            observer: &mut *watcher.observer,
+            owner: launch.cta_of(number, rank),
+            ..*watcher
+        });
+        let (global, local) = (&mut *memories.global, &mut *memories.local);
+        let mut others = Memories { global, shared: &mut theirs, local, watcher, peers: None };
+        let done = in_space(warp, inst, mem, Space::Shared, here, addresses, site, &mut others);
+        if let Some(Peers { cluster, .. }) = &mut memories.peers {
+            cluster.memories[rank as usize] = theirs;
         }
-        (low, high, _) = extent(lanes, addresses);
-    }
-    // Local memory is a thread's own.
-    if memories.watcher.is_some() && space != Space::Local {
-        watch(warp, inst, mem, space, lanes, addresses, site, memories);
-    }
-    // Wild addresses may lie almost a whole address space apart.
-    let span = ((high - low) as usize).saturating_add(bytes);
-    match mem.kind {
-        MemKind::Load | MemKind::Texture(_) => {
-            // The stretch may cover a gap between two buffers that no lane touches. So if it is not there as
-            // a whole, lanes are tried one by one, and only a lane that misses is a fault.
-            if span <= 1 << 16
-                && let Some(data) = read(memories, launch, space, low, span)
-            {
-                let offset = offsets(addresses, low);
-                warp.write_back(inst, launch, lanes, &offset, data);
-                return Ok(());
-            }
-            let mut data = [0; 64 * 16];
-            let mut offset = [0; 64];
-            for lane in lanes_of(lanes) {
-                offset[lane] = (lane * 16) as u16;
-                match read(memories, launch, space, addresses[lane], bytes) {
-                    Some(found) => data[lane * 16..lane * 16 + bytes].copy_from_slice(found),
-                    None => return Err(unmapped(warp, lane, addresses[lane], bytes, space, site, memories)),
-                }
-            }
-            warp.write_back(inst, launch, lanes, &offset, &data);
-        }
-        MemKind::Matrix(_) => {
-            for lane in lanes_of(lanes) {
-                if read(memories, launch, space, addresses[lane], bytes).is_none() {
-                    return Err(unmapped(warp, lane, addresses[lane], bytes, space, site, memories));
-                }
-            }
-            warp.write_matrices(inst, lanes, addresses, memories.shared);
-        }
-        MemKind::Copy => {
-            let targets = warp.copy_targets(inst, launch, lanes);
-            if lanes_of(lanes).any(|lane| !targets.to[lane].is_multiple_of(bytes as u64)) {
-                return Err(misaligned(warp, lanes, &targets.to, bytes, Space::Shared, site));
-            }
-            for lane in lanes_of(lanes) {
-                let (mut word, read_bytes) = ([0; 16], usize::from(targets.bytes[lane]));
-                if read_bytes > 0 {
-                    let Some(found) = read(memories, launch, space, addresses[lane], read_bytes) else {
-                        return Err(unmapped(warp, lane, addresses[lane], read_bytes, space, site, memories));
-                    };
-                    word[..read_bytes].copy_from_slice(found);
-                }
-                let Some(found) = write(memories, Space::Shared, targets.to[lane], bytes) else {
-                    return Err(unmapped(warp, lane, targets.to[lane], bytes, Space::Shared, site, memories));
-                };
-                found.copy_from_slice(&word[..bytes]);
-            }
-        }
-        MemKind::Store => {
-            if span <= 1 << 16
-                && let Some(data) = write(memories, space, low, span)
-            {
-                let offset = offsets(addresses, low);
-                warp.gather(inst, launch, lanes, &offset, data);
-                return Ok(());
-            }
-            let mut data = [0; 64 * 16];
-            let offset: [u16; 64] = std::array::from_fn(|lane| (lane * 16) as u16);
-            warp.gather(inst, launch, lanes, &offset, &mut data);
-            // In the order of lanes, as `gather` writes them: of two lanes that store to one place the higher
-            // wins.
-            for lane in lanes_of(lanes) {
-                match write(memories, space, addresses[lane], bytes) {
-                    Some(found) => found.copy_from_slice(&data[lane * 16..lane * 16 + bytes]),
-                    None => return Err(unmapped(warp, lane, addresses[lane], bytes, space, site, memories)),
-                }
-            }
-        }
-        MemKind::Atomic | MemKind::Reduction => {
-            // Never all at once: a lane must see what the lanes before it left at the same address.
-            for lane in lanes_of(lanes) {
-                let (a, b) = warp.atomic_operands(inst, launch, lane as u32);
-                let Some(found) = write(memories, space, addresses[lane], bytes) else {
-                    return Err(unmapped(warp, lane, addresses[lane], bytes, space, site, memories));
-                };
-                let mut old = [0; 8];
-                old[..bytes].copy_from_slice(found);
-                let old = u64::from_le_bytes(old);
-                let new = try_atomic(mem.atom, mem.elem, old, a, b).map_err(|misuse| {
-                    let kind = FaultKind::Asynchronous(misuse.to_string());
-                    ProgramFault::new(kind, launch, warp, site.pc, lane as u32)
-                })?;
-                found.copy_from_slice(&new.to_le_bytes()[..bytes]);
-                if mem.kind == MemKind::Atomic {
-                    warp.write_atomic(inst, lane as u32, old);
-                }
-            }
-        }
+        done?;
     }
     Ok(())
-}
-
-/// Tells the observer of an access that is about to happen; of an asynchronous copy both of its sides.
-#[cold]
-#[allow(clippy::too_many_arguments)]
-fn watch(
-    warp: &Warp,
-    inst: &Inst,
-    mem: Mem,
-    space: Space,
-    lanes: u64,
-    addresses: &[u64; 64],
-    site: &Site<'_>,
-    memories: &mut Memories<'_>,
-) {
-    let (launch, pc) = (site.launch, site.pc);
-    let bytes = launch.access_bytes(inst, mem);
-    let wants_changes = memories.watcher.as_ref().is_some_and(|watcher| watcher.changes);
-    let (kind, changes) = match mem.kind {
-        MemKind::Load | MemKind::Texture(_) | MemKind::Matrix(_) | MemKind::Copy => (AccessKind::Read, 0),
-        MemKind::Store if !wants_changes => (AccessKind::Write, lanes),
-        MemKind::Store => {
-            // Compared before it happens: afterwards nobody knows what was there.
-            let mut data = [0; 64 * 16];
-            let offset: [u16; 64] = std::array::from_fn(|lane| (lane * 16) as u16);
-            warp.gather(inst, launch, lanes, &offset, &mut data);
-            let stays = |lane: usize| {
-                let there = read(memories, launch, space, addresses[lane], bytes as usize);
-                there == Some(&data[lane * 16..lane * 16 + bytes as usize])
-            };
-            let changes = lanes_of(lanes).filter(|&lane| !stays(lane)).fold(0, |all, lane| all | 1 << lane);
-            (AccessKind::Write, changes)
-        }
-        // A barrier begins whatever was there.
-        MemKind::Reduction if mem.atom == AtomOp::Phase(PhaseOp::Begin) => (AccessKind::Write, lanes),
-        MemKind::Atomic | MemKind::Reduction => (AccessKind::Atomic, lanes),
-    };
-    // Borrowed last, since `read` takes all memories.
-    let Some(Watcher { observer, cta, warp: number, .. }) = &mut memories.watcher else { return };
-    let space = if space == Space::Generic { Space::Global } else { space };
-    let (cta, number) = (*cta, *number);
-    let access = WarpAccess { cta, warp: number, pc, space, kind, lanes, addresses, bytes, changes };
-    let MemKind::Copy = mem.kind else { return observer(Event::Accessed(&access)) };
-    let targets = warp.copy_targets(inst, launch, lanes);
-    // A lane may read fewer bytes than it writes, or none.
-    let mut left = targets.reading(lanes);
-    while left != 0 {
-        let bytes = targets.bytes[left.trailing_zeros() as usize];
-        let alike = lanes_of(left).filter(|&lane| targets.bytes[lane] == bytes).fold(0, |all, lane| all | 1 << lane);
-        observer(Event::Accessed(&WarpAccess { lanes: alike, bytes: u32::from(bytes), ..access }));
-        left &= !alike;
-    }
-    let (space, kind, changes) = (Space::Shared, AccessKind::Write, lanes);
-    observer(Event::Accessed(&WarpAccess { space, kind, addresses: &targets.to, changes, ..access }));
-}
-
-/// The least and the greatest address of `lanes`, and the union of their bits.
-fn extent(lanes: u64, addresses: &[u64; 64]) -> (u64, u64, u64) {
-    let (mut low, mut high, mut all) = (u64::MAX, 0, 0);
-    let mut include = |address: u64| {
-        low = low.min(address);
-        high = high.max(address);
-        all |= address;
-    };
-    if lanes == u64::from(u32::MAX) {
-        addresses[..32].iter().for_each(|&address| include(address));
-    } else {
-        lanes_of(lanes).for_each(|lane| include(addresses[lane]));
-    }
-    (low, high, all)
-}
-
-/// Addresses relative to the lowest; those of other lanes mean nothing.
-fn offsets(addresses: &[u64; 64], low: u64) -> [u16; 64] {
-    addresses.map(|address| address.wrapping_sub(low) as u16)
-}
-
-fn read<'m>(memories: &'m Memories<'_>, launch: &'m Launch, space: Space, at: u64, bytes: usize) -> Option<&'m [u8]> {
-    let of = |memory: &'m [u8]| memory.get(usize::try_from(at).ok()?..usize::try_from(at).ok()?.checked_add(bytes)?);
-    match space {
-        Space::Global | Space::Generic => memories.global.slice(at, bytes),
-        Space::Shared => of(memories.shared),
-        Space::Local => of(memories.local),
-        Space::Const => of(&launch.const_bank),
-    }
-}
-
-fn write<'m>(memories: &'m mut Memories<'_>, space: Space, at: u64, bytes: usize) -> Option<&'m mut [u8]> {
-    let start = usize::try_from(at).ok()?;
-    let range = start..start.checked_add(bytes)?;
-    match space {
-        Space::Global | Space::Generic => memories.global.slice_mut(at, bytes),
-        Space::Shared => memories.shared.get_mut(range),
-        Space::Local => memories.local.get_mut(range),
-        Space::Const => None,
-    }
-}
-
-fn name(space: Space) -> &'static str {
-    match space {
-        Space::Global | Space::Generic => "global",
-        Space::Shared => "shared",
-        Space::Local => "local",
-        Space::Const => "const",
-    }
-}
-
-#[cold]
-fn misaligned(
-    warp: &Warp,
-    lanes: u64,
-    addresses: &[u64; 64],
-    bytes: usize,
-    space: Space,
-    site: &Site<'_>,
-) -> ProgramFault {
-    let lane = lanes_of(lanes).find(|&lane| addresses[lane] & (bytes as u64 - 1) != 0).unwrap_or(0);
-    let kind = FaultKind::Misaligned { address: addresses[lane], bytes: bytes as u32, space: name(space) };
-    ProgramFault::new(kind, site.launch, warp, site.pc, lane as u32)
-}
-
-#[cold]
-fn out_of_bounds(
-    warp: &Warp,
-    lanes: u64,
-    bytes: usize,
-    space: Space,
-    site: &Site<'_>,
-    fits: impl Fn(usize) -> bool,
-    addresses: &[u64; 64],
-) -> ProgramFault {
-    let lane = lanes_of(lanes).find(|&lane| !fits(lane)).unwrap_or(0);
-    let hint = format!("a thread has {} bytes", site.launch.kernel.local_bytes);
-    let kind = FaultKind::OutOfBounds { address: addresses[lane], bytes: bytes as u32, space: name(space), hint };
-    ProgramFault::new(kind, site.launch, warp, site.pc, lane as u32)
-}
-
-#[cold]
-fn unmapped(
-    warp: &Warp,
-    lane: usize,
-    address: u64,
-    bytes: usize,
-    space: Space,
-    site: &Site<'_>,
-    memories: &Memories<'_>,
-) -> ProgramFault {
-    let kind = match space {
-        Space::Const if (address as usize).saturating_add(bytes) <= site.launch.const_bank.len() => {
-            FaultKind::Unsupported("constant memory cannot be written".to_owned())
-        }
-        _ => {
-            let hint = match space {
-                Space::Global | Space::Generic => site.launch.addresses.describe(address),
-                Space::Shared => format!("the CTA has {} bytes", memories.shared.len()),
-                Space::Local => format!("a thread has {} bytes", site.launch.kernel.local_bytes),
-                Space::Const => format!("the constant bank has {} bytes", site.launch.const_bank.len()),
-            };
-            FaultKind::OutOfBounds { address, bytes: bytes as u32, space: name(space), hint }
-        }
-    };
-    ProgramFault::new(kind, site.launch, warp, site.pc, lane as u32)
 }
 
 /// A PM operation with an address must name allocated global memory.

@@ -14,7 +14,8 @@ use super::super::ir::{Inst, Mem, MemKind, Op, Space};
 use super::super::launch::Launch;
 use super::super::memory::{FlatMemory, resolve_generic};
 use super::super::warp::{Path, Warp, lanes_of};
-use super::access::{Memories, execute};
+use super::access::execute;
+use super::spaces::Memories;
 
 /// Warp instructions of the first attempt to learn a loop; each further one takes [`LONGER`] times as many.
 const FIRST: usize = 1 << 8;
@@ -232,12 +233,21 @@ impl Alone<'_, '_> {
             Op::Fence(_) | Op::Nop => self.warp.advance(),
             Op::Pm(op) if op.gathers().is_none() => self.warp.advance(),
             // Nothing, where no lane takes part.
-            Op::Exit | Op::Barrier(_) | Op::Trap(_) | Op::Pm(_) | Op::Copies(_) | Op::BulkGroups(_) | Op::Bulk(_)
+            Op::Exit
+            | Op::Barrier(_)
+            | Op::Cluster(_)
+            | Op::Trap(_)
+            | Op::Pm(_)
+            | Op::Copies(_)
+            | Op::BulkGroups(_)
+            | Op::Bulk(_)
                 if lanes == 0 =>
             {
                 self.warp.advance();
             }
-            Op::Exit | Op::Barrier(_) | Op::Trap(_) | Op::Pm(_) | Op::Matrix(_) | Op::Machine(_) => return false,
+            Op::Exit | Op::Barrier(_) | Op::Trap(_) | Op::Pm(_) | Op::Matrix(_) | Op::Machine(_) | Op::Cluster(_) => {
+                return false;
+            }
             Op::Copies(_) | Op::BulkGroups(_) | Op::Bulk(_) | Op::Registers(_) | Op::WarpGroup(_) => return false,
         }
         !self.warp.is_done()
@@ -272,6 +282,7 @@ impl Alone<'_, '_> {
             shared: &mut *self.around.shared,
             local: &mut [],
             watcher: None,
+            peers: None,
         };
         let done = execute(&mut self.warp, inst, mem, launch, lanes, pc, &mut memories).is_ok();
         for (address, bytes) in swapped {

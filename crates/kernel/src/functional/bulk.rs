@@ -10,8 +10,8 @@ use super::super::memory::FlatMemory;
 use super::super::semantics::atomic::{apply_atomic, complete_bytes};
 use super::super::tensor_map::TileRun;
 use super::super::warp::{BulkOperands, SharedPiece, Warp};
-use super::access::{Memories, Watcher};
 use super::interface::{AccessKind, Event, Observer, WarpAccess, Writer};
+use super::spaces::{Memories, Watcher};
 
 /// Executes a bulk copy of `lanes`.
 pub(super) fn execute_bulk(
@@ -118,7 +118,8 @@ fn watch(watcher: &mut Watcher<'_>, pc: u32, bulk: Bulk, lane: u32, operands: &B
     let mut tell = |space, kind, address, bytes| {
         let changes = if kind == AccessKind::Read { 0 } else { lanes };
         let addresses = &[address; 64];
-        let access = WarpAccess { cta, warp, pc, space, kind, lanes, addresses, bytes, changes };
+        let owner = watcher.owner;
+        let access = WarpAccess { cta, warp, owner, pc, space, kind, lanes, addresses, bytes, changes };
         (watcher.observer)(Event::Accessed(&access));
     };
     // What is read comes first.

@@ -10,17 +10,20 @@ use std::collections::BTreeMap;
 
 use super::super::fault::{FaultKind, ProgramFault};
 use super::super::ir::{
-    Barrier, BarrierRed, Bulk, BulkKind, Gathering, GroupStep, Guard, Inst, MachineRead, MemKind, Op, Space, StoreHint,
+    Barrier, BarrierRed, Bulk, BulkKind, ClusterStep, Gathering, GroupStep, Guard, Inst, MachineRead, MemKind, Op,
+    Space, StoreHint,
 };
 use super::super::launch::Launch;
 use super::super::memory::FlatMemory;
 use super::super::warp::{RETURN, Warp, lanes_of};
-use super::access::{Memories, Watcher, check_pm, execute, stores_to, tell, volatile_lanes};
+use super::access::{check_pm, execute, stores_to, tell, volatile_lanes};
 use super::alone::{Surroundings, repeats};
 use super::bulk::{execute_bulk, tell_bulk};
+use super::cluster::{Cluster, Peers, Seat};
 use super::interface::{
     AccessKind, Counts, Event, Limits, Observer, RunError, SLICE, Start, Starts, WarpAccess, Writer,
 };
+use super::spaces::{Memories, Watcher};
 
 /// How far a CTA got.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +32,8 @@ pub(super) enum CtaProgress {
     Paused,
     /// Every warp that has not ended waits at `pm.barrier.kr`.
     AtGrid,
+    /// No warp can run before other CTAs of the cluster come to its barrier.
+    AtCluster,
 }
 
 /// The gate of `pm.barrier.wg`, after those of `bar.sync`.
@@ -64,6 +69,8 @@ pub(super) struct Cta {
     gates: [Gate; PERSIST + 1],
     /// Warps that wait at `pm.barrier.kr`.
     at_grid: u64,
+    /// Its place in its cluster, where the launch has clusters.
+    seat: Option<Seat>,
     /// Persist barriers of its own or of the grid that it has passed.
     epoch: u32,
     shared: Vec<u8>,
@@ -109,8 +116,112 @@ impl Cta {
         self.runnable = self.live;
         self.gates = Default::default();
         self.at_grid = 0;
+        self.seat = None;
         self.epoch = 0;
         self.turn = 0;
+    }
+
+    /// It begins as the CTA of a rank of its cluster, where its memory lies while others run.
+    pub(super) fn join(&mut self, cluster: &mut Cluster, rank: u32) {
+        self.seat = Some(Seat::new(rank, self.warps.len()));
+        cluster.swap(rank, &mut self.shared);
+    }
+
+    /// [`Cta::run`] of a CTA of a cluster.
+    pub(super) fn run_in(
+        &mut self,
+        cluster: &mut Cluster,
+        launch: &Launch,
+        memory: &mut FlatMemory,
+        counts: &mut Counts,
+        budget: u64,
+        observer: &mut Option<Observer<'_>>,
+    ) -> Result<CtaProgress, RunError> {
+        let Some(rank) = self.rank() else { unreachable!("a CTA of a cluster has its place") };
+        cluster.swap(rank, &mut self.shared);
+        self.follow(cluster, launch, observer).map_err(RunError::Fault)?;
+        let progress = self.run(launch, memory, counts, budget, observer, &mut Some(cluster))?;
+        if progress == CtaProgress::Done {
+            cluster.end(rank);
+        } else {
+            cluster.swap(rank, &mut self.shared);
+        }
+        Ok(progress)
+    }
+
+    /// Its rank, where the launch has clusters.
+    pub(super) fn rank(&self) -> Option<u32> {
+        self.seat.as_ref().map(|seat| seat.rank)
+    }
+
+    /// Goes on with the phases of the cluster's barrier that are over: warps that waited pass.
+    fn follow(
+        &mut self,
+        cluster: &Cluster,
+        launch: &Launch,
+        observer: &mut Option<Observer<'_>>,
+    ) -> Result<(), Box<ProgramFault>> {
+        let Some(seat) = &mut self.seat else { return Ok(()) };
+        while seat.over < cluster.phases.over() {
+            seat.over += 1;
+            seat.arrivals.end_phase();
+        }
+        for w in lanes_of(std::mem::take(&mut seat.waiting)) {
+            self.runnable |= 1 << w;
+            self.at_cluster(w, ClusterStep::Wait, launch, observer)?;
+        }
+        Ok(())
+    }
+
+    /// Lanes of a warp arrive at the barrier of the cluster, or wait there.
+    fn at_cluster(
+        &mut self,
+        w: usize,
+        step: ClusterStep,
+        launch: &Launch,
+        observer: &mut Option<Observer<'_>>,
+    ) -> Result<(), Box<ProgramFault>> {
+        let (warp, Some(seat)) = (&mut self.warps[w], &mut self.seat) else {
+            unreachable!("a launch whose kernel has such a barrier has clusters")
+        };
+        let pc = warp.pc();
+        let lanes = warp.guarded(&launch.kernel.code[pc as usize]);
+        // A warp that waits stays at its instruction, which `follow` executes again.
+        let passes = match step {
+            ClusterStep::Arrive => seat.arrivals.arrive(w, lanes).map(|()| true),
+            ClusterStep::Wait => seat.arrivals.wait(w, lanes),
+        };
+        let passes = passes.map_err(|misuse| {
+            let kind = FaultKind::Asynchronous(misuse.to_string());
+            Box::new(ProgramFault::new(kind, launch, warp, pc, lanes.trailing_zeros()))
+        })?;
+        if !passes {
+            seat.waiting |= 1 << w;
+            self.runnable &= !(1 << w);
+            return Ok(());
+        }
+        warp.advance();
+        if let Some(observer) = observer {
+            let waits = step == ClusterStep::Wait;
+            let phase = if waits { seat.over - 1 } else { seat.over };
+            (observer.tell)(Event::AtCluster { cta: self.index, warp: w as u32, passes: waits, phase });
+        }
+        Ok(())
+    }
+
+    /// Tells the cluster when all lanes have come to its barrier that have not exited.
+    fn tell_cluster(
+        &mut self,
+        cluster: &mut Cluster,
+        launch: &Launch,
+        observer: &mut Option<Observer<'_>>,
+    ) -> Result<(), Box<ProgramFault>> {
+        let (warps, Some(seat)) = (&self.warps, &mut self.seat) else { return Ok(()) };
+        if !seat.arrivals.complete(|w| warps[w].live()) {
+            return Ok(());
+        }
+        cluster.phases.arrive(seat.rank);
+        if cluster.phases.end_phase() { self.follow(cluster, launch, observer) } else { Ok(()) }
     }
 
     /// Runs until every warp has ended or about `budget` warp instructions are done.
@@ -121,6 +232,7 @@ impl Cta {
         counts: &mut Counts,
         budget: u64,
         observer: &mut Option<Observer<'_>>,
+        cluster: &mut Option<&mut Cluster>,
     ) -> Result<CtaProgress, RunError> {
         let end = counts.warp_instructions + budget;
         loop {
@@ -132,6 +244,9 @@ impl Cta {
             if self.at_grid == self.live {
                 return Ok(CtaProgress::AtGrid);
             }
+            if self.runnable == 0 && self.seat.as_ref().is_some_and(|seat| seat.waiting != 0) {
+                return Ok(CtaProgress::AtCluster);
+            }
             if self.runnable == 0 {
                 return Err(self.deadlock(launch));
             }
@@ -140,12 +255,13 @@ impl Cta {
             }
             if self.runnable >> self.turn & 1 != 0 {
                 let slice = u64::from(SLICE).min(end - counts.warp_instructions) as u32;
-                self.run_warp(self.turn, launch, memory, counts, slice, observer)?;
+                self.run_warp(self.turn, launch, memory, counts, slice, observer, cluster)?;
             }
             self.turn = if self.turn + 1 == self.warps.len() { 0 } else { self.turn + 1 };
         }
     }
 
+    #[allow(clippy::too_many_arguments)]
     fn run_warp(
         &mut self,
         w: usize,
@@ -154,6 +270,7 @@ impl Cta {
         counts: &mut Counts,
         slice: u32,
         observer: &mut Option<Observer<'_>>,
+        cluster: &mut Option<&mut Cluster>,
     ) -> Result<(), RunError> {
         let kernel = &*launch.kernel;
         for _ in 0..slice {
@@ -196,10 +313,12 @@ impl Cta {
                         let watcher = observer.as_mut().filter(|observer| observer.wanted.accesses);
                         let watcher = watcher.map(|observer| {
                             let changes = observer.wanted.changes;
-                            Watcher { observer: &mut *observer.tell, changes, cta, warp: of_cta }
+                            Watcher { observer: &mut *observer.tell, changes, cta, warp: of_cta, owner: cta }
                         });
                         let (shared, local) = (&mut self.shared, &mut self.local);
-                        let mut memories = Memories { global: memory, shared, local, watcher };
+                        let rank = self.seat.as_ref().map_or(0, |seat| seat.rank);
+                        let peers = cluster.as_mut().map(|cluster| Peers { rank, cluster });
+                        let mut memories = Memories { global: memory, shared, local, watcher, peers };
                         execute(warp, inst, mem, launch, lanes, pc, &mut memories)?;
                         if let (Some(observer), Some(addresses)) = (observer.as_mut(), told) {
                             let writer = Writer { cta: self.index, epoch: self.epoch };
@@ -218,8 +337,14 @@ impl Cta {
                         continue;
                     }
                     warp.exit(lanes);
-                    if warp.is_done() {
+                    let done = warp.is_done();
+                    if done {
                         self.end_warp(w, launch, observer);
+                    }
+                    if let Some(cluster) = cluster {
+                        self.tell_cluster(cluster, launch, observer).map_err(RunError::Fault)?;
+                    }
+                    if done {
                         return Ok(());
                     }
                 }
@@ -237,6 +362,18 @@ impl Cta {
                     } else if self.arrive(w, launch, barrier, lanes, observer) {
                         // A warp that waits stays at the barrier: `try_open` reads the instruction there, and
                         // moves it on.
+                        return Ok(());
+                    }
+                }
+                Op::Cluster(_) if lanes == 0 => warp.advance(),
+                Op::Cluster(step) => {
+                    self.at_cluster(w, step, launch, observer).map_err(RunError::Fault)?;
+                    if let Some(cluster) = cluster
+                        && step == ClusterStep::Arrive
+                    {
+                        self.tell_cluster(cluster, launch, observer).map_err(RunError::Fault)?;
+                    }
+                    if self.runnable >> w & 1 == 0 {
                         return Ok(());
                     }
                 }
@@ -353,9 +490,10 @@ impl Cta {
             observer: &mut *observer.tell,
             cta,
             warp: w as u32,
+            owner: cta,
         });
         let (shared, local) = (&mut self.shared, &mut self.local);
-        let mut memories = Memories { global: memory, shared, local, watcher };
+        let mut memories = Memories { global: memory, shared, local, watcher, peers: None };
         execute_bulk(warp, inst, bulk, launch, lanes, &mut memories)?;
         // Told afterwards, as of a store: what is there now.
         if let Some(observer) = observer.as_mut().filter(|observer| observer.wanted.writes)
@@ -472,11 +610,21 @@ impl Cta {
     /// Every warp that does not wait repeats itself, as long as memory stays as it is.
     pub(super) fn repeats(&mut self, launch: &Launch, memory: &mut FlatMemory) -> bool {
         let (warps, shared, stale) = (&self.warps, &mut self.shared, &BTreeMap::new());
-        self.runnable != 0
+        let at_cluster = self.seat.as_ref().is_some_and(|seat| seat.waiting != 0);
+        (self.runnable != 0 || at_cluster)
             && lanes_of(self.runnable).all(|w| {
                 let around = &mut Surroundings { launch, memory, shared, stale, caches_loads: false };
                 repeats(warps[w].clone(), around).is_some()
             })
+    }
+
+    /// [`Cta::repeats`] of a CTA of a cluster.
+    pub(super) fn repeats_in(&mut self, cluster: &mut Cluster, launch: &Launch, memory: &mut FlatMemory) -> bool {
+        let rank = self.rank().unwrap_or_default();
+        cluster.swap(rank, &mut self.shared);
+        let repeats = self.repeats(launch, memory);
+        cluster.swap(rank, &mut self.shared);
+        repeats
     }
 
     /// Its number in the grid.
@@ -492,7 +640,7 @@ impl Cta {
         format!("warp {first} of CTA ({x},{y},{z}) is at {}:{}:{}", launch.kernel.file, pos.line, pos.column)
     }
 
-    fn deadlock(&self, launch: &Launch) -> RunError {
+    pub(super) fn deadlock(&self, launch: &Launch) -> RunError {
         let told = |waiting: u64, what: String| {
             let warps: Vec<String> = lanes_of(waiting).map(|w| w.to_string()).collect();
             let pos = launch.kernel.pos[self.warps[waiting.trailing_zeros() as usize].pc() as usize];
@@ -508,8 +656,13 @@ impl Cta {
                 told(gate.waiting, format!("{name} of {expected}"))
             })
             .collect();
+        // Those that wait for other CTAs.
         if self.at_grid != 0 {
             waiting.push(told(self.at_grid, "pm.barrier.kr of every CTA".to_owned()));
+        }
+        let at_cluster = self.seat.as_ref().map_or(0, |seat| seat.waiting);
+        if at_cluster != 0 {
+            waiting.push(told(at_cluster, format!("barrier.cluster of {} CTAs", launch.cluster_ctas())));
         }
         RunError::Deadlock {
             kernel: launch.kernel.name.clone(),
@@ -530,7 +683,8 @@ fn tell_read(
     bytes: u32,
 ) {
     let (space, kind) = (Space::Shared, AccessKind::Read);
-    (observer.tell)(Event::Accessed(&WarpAccess { cta, warp, pc, space, kind, lanes, addresses, bytes, changes: 0 }));
+    let access = WarpAccess { cta, warp, owner: cta, pc, space, kind, lanes, addresses, bytes, changes: 0 };
+    (observer.tell)(Event::Accessed(&access));
 }
 
 /// A barrier that only some lanes of a warp execute is in order if none of the others meets a barrier any

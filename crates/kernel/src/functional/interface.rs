@@ -153,6 +153,17 @@ pub enum Event<'a> {
         /// Warps that go on.
         waiting: u64,
     },
+    /// A warp arrives at the barrier of its cluster, or passes it.
+    AtCluster {
+        /// CTA number.
+        cta: u64,
+        /// Warp of that CTA.
+        warp: u32,
+        /// It passes.
+        passes: bool,
+        /// The barrier's phase, from 0.
+        phase: u32,
+    },
     /// Every CTA has arrived at `pm.barrier.kr`, or has ended.
     Gathered,
     /// A CTA has ended.
@@ -178,6 +189,8 @@ pub struct WarpAccess<'a> {
     pub cta: u64,
     /// Warp of that CTA.
     pub warp: u32,
+    /// The CTA whose shared memory it accesses.
+    pub owner: u64,
     /// Program counter.
     pub pc: u32,
     /// Global, shared or constant memory.

@@ -8,6 +8,7 @@
 //! |---|---|
 //! | program order | a warp's instructions, whichever lanes execute them |
 //! | `bar`, `pm.barrier.wg` | what arriving warps did before what waiting warps do after |
+//! | `barrier.cluster` | what arriving warps did before their last fence before what waiting warps do after |
 //! | `pm.barrier.kr`, the end of a launch | all before it before all after it |
 //! | a flag | what its writer did before a fence before what a reader of the flag does after |
 //!
@@ -227,6 +228,8 @@ pub(crate) struct RaceWatch<'a> {
     warps: usize,
     pub(super) global: Shadow,
     pub(super) ctas: HashMap<u64, OfCta>,
+    /// What was published at the barrier of a cluster, by cluster and phase.
+    clusters: BTreeMap<(u64, u32), Clocks>,
     found: BTreeMap<Pair, Race>,
 }
 
@@ -239,6 +242,7 @@ impl<'a> RaceWatch<'a> {
             warps: launch.warps_per_cta(warp_size) as usize,
             global: Shadow::default(),
             ctas: HashMap::new(),
+            clusters: BTreeMap::new(),
             found: BTreeMap::new(),
         }
     }
@@ -275,6 +279,19 @@ impl<'a> RaceWatch<'a> {
             Event::Gathered => {
                 self.global = Shadow::default();
                 self.ctas.values_mut().for_each(|of_cta| of_cta.shared = Shadow::default());
+            }
+            Event::AtCluster { cta, warp, passes, phase } => {
+                let (gate, warps) = ((self.launch.cluster_of(cta).0, phase), self.warps);
+                let mut gathered = std::mem::take(self.clusters.entry(gate).or_default());
+                let known = &mut self.cta(cta).warps[warp as usize];
+                if passes {
+                    known.seen.join(&gathered);
+                } else {
+                    // What a fence before it has published: all, unless it is relaxed.
+                    gathered.join(&known.fenced[1]);
+                    known.seen.advance(cta, warp, warps);
+                }
+                self.clusters.insert(gate, gathered);
             }
             Event::Ended { cta } => drop(self.ctas.remove(&cta)),
             _ => {}
@@ -330,8 +347,12 @@ impl<'a> RaceWatch<'a> {
         }
         let warps = self.warps;
         self.cta(access.cta);
+        // Shared memory of another CTA is looked at while it is taken out, as the warp's own CTA changes,
+        // too.
+        let elsewhere = access.space == Space::Shared && access.owner != access.cta;
+        let mut theirs = elsewhere.then(|| std::mem::take(&mut self.cta(access.owner).shared));
         let (shadow, of_cta) = match (access.space, self.ctas.get_mut(&access.cta)) {
-            (Space::Shared, Some(OfCta { warps, shared, .. })) => (shared, warps),
+            (Space::Shared, Some(OfCta { warps, shared, .. })) => (theirs.as_mut().unwrap_or(shared), warps),
             (_, Some(OfCta { warps, .. })) => (&mut self.global, warps),
             (_, None) => return,
         };
@@ -396,6 +417,9 @@ impl<'a> RaceWatch<'a> {
         }
         if releases {
             known.seen.advance(access.cta, access.warp, warps);
+        }
+        if let Some(shared) = theirs {
+            self.cta(access.owner).shared = shared;
         }
         pairs.into_iter().for_each(|(first, second, word)| self.race(access.space, word, [first, second], Lack::Order));
     }

@@ -148,7 +148,7 @@ impl<'a> UnwrittenWatch<'a> {
     fn accessed(&mut self, access: &WarpAccess<'_>) {
         let bytes = access.bytes as usize;
         let words = (self.launch.shared_bytes as usize).div_ceil(64);
-        let written = self.written.entry(access.cta).or_insert_with(|| vec![0; words]);
+        let written = self.written.entry(access.owner).or_insert_with(|| vec![0; words]);
         for lane in lanes_of(access.lanes) {
             let at = access.addresses[lane] as usize;
             // An access beyond the end is a fault of the program, which the driver reports.

@@ -5,7 +5,9 @@
 //! |---|---|
 //! | `.maxntid x, y, z` | a launch has at most x y z threads a CTA |
 //! | `.reqntid x, y, z` | a launch has this block |
-//! | `.reqnctapercluster x, y, z` | the grid of a launch is a multiple of it |
+//! | `.reqnctapercluster x, y, z` | clusters of a launch have so many CTAs, its grid is a multiple of them |
+//! | `.explicitcluster` | a launch states its clusters |
+//! | `.maxclusterrank n` | a cluster has at most n CTAs |
 //! | `.maxnreg n` | a thread has at most n registers |
 //! | `.minnctapersm n` | a thread has at most as many registers as let n CTAs (else 1) of that size share an SM |
 //!
@@ -15,7 +17,7 @@
 //! has 64 with `.maxntid 1024`; 64, 48 and 32 with `.maxntid 256` and `.minnctapersm` 4, 5 and 8; 56 with 100
 //! and 9; 72 with `.minnctapersm 8` alone.
 //!
-//! Not modelled: clusters (their CTAs are placed as any others), spilling of registers beyond a bound.
+//! `.blocksareclusters` is read over. Not modelled: spilling of registers beyond a bound.
 
 use super::super::ir::LaunchBounds;
 use super::ast::PtxWord;
@@ -49,15 +51,13 @@ impl<'a> Lower<'_, 'a> {
                 "maxntid" => bounds.launch.most_threads = self.extents(word, numbers).ok().map(product),
                 "reqntid" => bounds.launch.block = self.extents(word, numbers).ok(),
                 "reqnctapercluster" => {
-                    bounds.launch.cluster = self.extents(word, numbers).ok().filter(|&sizes| product(sizes) > 1);
-                    if bounds.launch.cluster.is_some() {
-                        self.warn(word.at.clone(), "CTAs of a cluster are placed on SMs as any others");
-                    }
+                    bounds.launch.cluster = self.extents(word, numbers).ok();
                 }
+                "explicitcluster" => bounds.launch.explicit_cluster = true,
+                "maxclusterrank" => bounds.launch.most_cluster = self.one(word, numbers).ok(),
                 "minnctapersm" => resident = self.one(word, numbers).ok(),
                 "maxnreg" => bounds.registers = self.one(word, numbers).ok(),
-                // Without a cluster there is nothing to bound.
-                "maxclusterrank" | "maxnctapersm" => {}
+                "maxnctapersm" => {}
                 other => {
                     self.fault(word.at.clone(), format!("directive `.{other}` is not supported"));
                 }

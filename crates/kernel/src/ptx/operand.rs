@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use super::super::alu::{AluOp, IntOp};
+use super::super::alu::{AluOp, Combine, Compare, CompareKind, IntCmp, IntOp};
 use super::super::ir::{Class as Timing, ConstSource, MachineRead, Op, Space, Special};
 use super::super::memory::{CONST_WINDOW, LOCAL_WINDOW, SHARED_WINDOW};
 use super::ast::{Operand, OperandKind};
@@ -26,7 +26,10 @@ pub(super) enum SpecialSource {
 
 /// The special register of this name.
 pub(super) fn special(name: &str, component: Option<&str>) -> Option<SpecialSource> {
-    use ConstSource::{BlockDim, DynamicShared, GridDim, Literal, TotalShared};
+    use ConstSource::TotalShared;
+    use ConstSource::{
+        BlockDim, ClusterCtas, ClusterDim, ClusterGrid, DynamicShared, ExplicitCluster, GridDim, Literal,
+    };
     use SpecialSource::{Launch, Machine, Warp};
     let axis = match component {
         Some("x" | "r") => Some(0),
@@ -38,13 +41,18 @@ pub(super) fn special(name: &str, component: Option<&str>) -> Option<SpecialSour
     };
     Some(match (name, axis) {
         // No launch has a fourth dimension, so these are constants.
-        ("%tid" | "%ctaid", Some(3)) => Launch(Literal(0)),
-        ("%ntid" | "%nctaid", Some(3)) => Launch(Literal(1)),
+        ("%tid" | "%ctaid" | "%cluster_ctaid" | "%clusterid", Some(3)) => Launch(Literal(0)),
+        ("%ntid" | "%nctaid" | "%cluster_nctaid" | "%nclusterid", Some(3)) => Launch(Literal(1)),
         ("%tid", Some(axis)) => Warp(Special::Tid(axis)),
         ("%ctaid", Some(axis)) => Warp(Special::Ctaid(axis)),
         ("%ntid", Some(axis)) => Launch(BlockDim(axis)),
         ("%nctaid", Some(axis)) => Launch(GridDim(axis)),
+        ("%cluster_ctaid", Some(axis)) => Warp(Special::ClusterCtaid(axis)),
+        ("%cluster_nctaid", Some(axis)) => Launch(ClusterDim(axis)),
+        ("%clusterid", Some(axis)) => Warp(Special::ClusterId(axis)),
+        ("%nclusterid", Some(axis)) => Launch(ClusterGrid(axis)),
         (_, Some(_)) => return None,
+        // Those without a component.
         ("%laneid", None) => Warp(Special::LaneId),
         ("%lanemask_eq", None) => Warp(Special::LaneMask(0)),
         ("%lanemask_lt", None) => Warp(Special::LaneMask(1)),
@@ -60,6 +68,10 @@ pub(super) fn special(name: &str, component: Option<&str>) -> Option<SpecialSour
         ("%warpid", None) => Machine(MachineRead::WarpId),
         ("%nwarpid", None) => Machine(MachineRead::NWarpId),
         ("%gridid", None) => Launch(Literal(0)),
+        // Of clusters; a CTA is one by itself where there are none.
+        ("%cluster_ctarank", None) => Warp(Special::ClusterRank),
+        ("%cluster_nctarank", None) => Launch(ClusterCtas),
+        ("%is_explicit_cluster", None) => Launch(ExplicitCluster),
         ("%total_smem_size", None) => Launch(TotalShared),
         ("%dynamic_smem_size", None) => Launch(DynamicShared),
         _ if name.starts_with("%envreg") => Launch(Literal(0)),
@@ -163,6 +175,15 @@ impl<'a> Lower<'_, 'a> {
             }
             OperandKind::Name { name, component, .. } if name.starts_with('%') => match special(name, component) {
                 Some(SpecialSource::Warp(special)) if bank == Bank::R32 => Ok(self.body.special(special)),
+                // The one special register that is a predicate.
+                Some(SpecialSource::Launch(source @ ConstSource::ExplicitCluster)) if bank == Bank::Pred => {
+                    let source = self.body.constant(Bank::R32, Const::Source(source));
+                    let (zero, explicit) = (self.body.literal(Bank::R32, 0), self.body.register(Bank::Pred));
+                    let differ = Compare { kind: CompareKind::Int32(IntCmp::Ne), combine: Combine::None };
+                    let op = Op::Alu(AluOp::Setp(differ));
+                    self.emit(op, Timing::Compare, &[Arg::Reg(explicit)], &[source, zero], 0);
+                    Ok(Arg::Reg(explicit))
+                }
                 Some(SpecialSource::Launch(source)) => {
                     let source = self.of_launch(name, source);
                     Ok(self.body.constant(bank, Const::Source(source)))

@@ -343,7 +343,8 @@ impl<'a> Parser<'a> {
                     self.next += 1;
                     self.expect(Token::Semicolon, "`;`")?;
                 }
-                "noreturn" | "explicitcluster" | "blocksareclusters" => {}
+                "noreturn" | "blocksareclusters" => {}
+                "explicitcluster" => limits.push((word, Vec::new())),
                 _ => {
                     let mut numbers = vec![self.number("a number")?];
                     while self.accept(Token::Comma) {

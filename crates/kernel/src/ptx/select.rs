@@ -5,6 +5,7 @@
 //! unknown modifier never passes silently.
 
 mod bulk;
+mod cluster;
 mod compare;
 mod control;
 mod convert;
@@ -37,7 +38,7 @@ use super::types::Ty;
 use words::{Family, MODIFIERS, Mods, Select, UNSUPPORTED};
 
 /// The families of opcodes, those that programs use most first.
-const FAMILIES: [&[Family]; 18] = [
+const FAMILIES: [&[Family]; 19] = [
     int::FAMILY,
     memory::FAMILY,
     convert::FAMILY,
@@ -54,6 +55,7 @@ const FAMILIES: [&[Family]; 18] = [
     copy::FAMILY,
     phase::FAMILY,
     stack::FAMILY,
+    cluster::FAMILY,
     surface::FAMILY,
     video::FAMILY,
 ];

@@ -7,6 +7,7 @@
 //! that lane's register as it is (the ISA leaves it undefined; here it is at least the same on every host).
 
 use super::super::alu::{IntExtreme, ReduxOp, ShflMode, SpaceTest, VoteOp};
+use super::super::cluster::{map_address, owner_of};
 use super::super::ir::{Inst, LANES, NONE};
 use super::super::memory::{CONST_WINDOW, LOCAL_WINDOW, SHARED_WINDOW};
 use super::{Frame, V32, bits_of, negation};
@@ -135,9 +136,10 @@ pub(super) fn matrix_rows(f: &mut Frame<'_>, inst: &Inst, transposed: bool) {
 pub(super) fn is_space(f: &mut Frame<'_>, inst: &Inst, space: SpaceTest) {
     let a = f.get64(inst.src[0]);
     let window = |base: u64, bytes: u64| bits_of(|i| a[i].wrapping_sub(base) < bytes);
-    let (shared, local, constant) = (1 << 24, 1 << 32, 1 << 32);
+    let (shared, local, constant) = (1 << 32, 1 << 32, 1 << 32);
     let out = match space {
         SpaceTest::Shared => window(SHARED_WINDOW, shared),
+        SpaceTest::SharedCta => window(SHARED_WINDOW, 1 << 24),
         SpaceTest::Local => window(LOCAL_WINDOW, local),
         SpaceTest::Const => window(CONST_WINDOW, constant),
         SpaceTest::Global => {
@@ -145,4 +147,31 @@ pub(super) fn is_space(f: &mut Frame<'_>, inst: &Inst, space: SpaceTest) {
         }
     };
     f.put_p(inst.dst[0], out);
+}
+
+pub(super) fn map_shared(f: &mut Frame<'_>, inst: &Inst, wide: bool) {
+    let [a, rank, own, _] = inst.src;
+    let (rank, own) = (*f.get32(rank), *f.get32(own));
+    if wide {
+        let a = f.get64(a);
+        let out = std::array::from_fn(|i| a[i] >> 32 << 32 | u64::from(map_address(a[i] as u32, rank[i], own[i])));
+        f.put64(inst.dst[0], &out);
+    } else {
+        let a = f.get32(a);
+        let out = std::array::from_fn(|i| map_address(a[i], rank[i], own[i]));
+        f.put32(inst.dst[0], &out);
+    }
+}
+
+pub(super) fn rank_of(f: &mut Frame<'_>, inst: &Inst, wide: bool) {
+    let [a, own, ..] = inst.src;
+    let own = *f.get32(own);
+    let out = if wide {
+        let a = f.get64(a);
+        std::array::from_fn(|i| owner_of(a[i] & 0xffff_ffff, own[i]).0)
+    } else {
+        let a = f.get32(a);
+        std::array::from_fn(|i| owner_of(a[i].into(), own[i]).0)
+    };
+    f.put32(inst.dst[0], &out);
 }

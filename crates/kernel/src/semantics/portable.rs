@@ -62,6 +62,7 @@ fn launch() -> Launch {
         textures: &[],
         surfaces: &[("s".to_owned(), surface)],
         registers: None,
+        cluster: None,
         addresses: Arc::new(AddressMap::default()),
     };
     Launch::bind(&module, &module.kernels[0], &binding).unwrap()

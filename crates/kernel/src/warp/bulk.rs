@@ -6,9 +6,11 @@
 //!
 //! Source: PTX ISA, `cp.async.bulk`: both addresses and the size are multiples of 16; an `mbarrier` lies at a
 //! multiple of 8; a tile in shared memory at a multiple of 128. Invariant: functional driver and timed
-//! machine check here, before a byte moves. Not modelled: clusters; every address of shared memory is the
-//! own CTA's. Maps in global memory: those of parameters and constants are known when a copy is issued.
+//! machine check here, before a byte moves. Not modelled: copies to the shared memory of another CTA of the
+//! cluster, which are refused. Maps in global memory: those of parameters and constants are known when a copy
+//! is issued.
 
+use super::super::cluster::owner_of;
 use super::super::fault::FaultKind;
 use super::super::ir::{Bulk, BulkKind, Inst, NONE, Space};
 use super::super::launch::Launch;
@@ -118,6 +120,10 @@ impl BulkOperands {
                 in_global(global, bytes, launch)?;
             }
         }
+        if (shared | barrier) >> 24 != 0 && launch.cluster_ctas() > 1 {
+            let what = "a bulk copy to shared memory of another CTA of the cluster";
+            return Err(FaultKind::Unsupported(format!("{what} is not supported")));
+        }
         if bulk.kind != BulkKind::Prefetch {
             let (align, swizzled) = match tile {
                 None => (ALIGN, bytes),
@@ -202,12 +208,18 @@ impl Warp {
     fn bulk(&self, inst: &Inst, mut bulk: Bulk, launch: &Launch, lane: u32) -> Result<(Bulk, BulkOperands), FaultKind> {
         let [global, shared, bytes, barrier] = inst.src;
         let narrow = |slot| if slot == NONE { 0 } else { self.operand32(slot, launch, lane) };
+        // The own CTA may be named by its rank.
+        let own = if launch.cluster_ctas() > 1 { launch.cluster_of(self.cta).1 } else { 0 };
+        let shared_address = |slot| match owner_of(narrow(slot).into(), own) {
+            (rank, byte) if rank == own && launch.cluster_ctas() > 1 => byte,
+            _ => narrow(slot).into(),
+        };
         // Of a tile this first address is that of its map.
         let mut operands = BulkOperands {
             global: self.operand64(global, launch, lane),
-            shared: narrow(shared).into(),
+            shared: shared_address(shared),
             bytes: narrow(bytes),
-            barrier: narrow(barrier).into(),
+            barrier: shared_address(barrier),
             tile: None,
         };
         if bulk.is_tile() {

@@ -89,6 +89,7 @@ mod tests {
             textures: &[],
             surfaces: &[],
             registers: None,
+            cluster: None,
             addresses: Arc::new(AddressMap::default()),
         };
         Launch::bind(&module, &module.kernels[0], &binding).expect("a kernel without parameters")

@@ -3,6 +3,7 @@
 //! The caller (functional driver or machine) moves the bytes; this file knows only how registers become
 //! addresses and bytes. Fast paths: 4-byte scalars, and whole groups whose bytes lie side by side.
 
+use super::super::cluster::owner_of;
 use super::super::ir::{AddressIn, Elem, Inst, LANES, Mem, MemKind, NONE, Op, Slot, TexDims, element};
 use super::super::launch::{Launch, Texture};
 use super::super::semantics::get;
@@ -184,6 +185,12 @@ impl Warp {
                 data[at..at + size].copy_from_slice(&value.to_le_bytes()[..size]);
             }
         }
+    }
+
+    /// Where an asynchronous store or reduction of a lane completes, in a CTA of the rank `own`: the rank of
+    /// the CTA that has the barrier, and the barrier's address there.
+    pub fn completes_at(&self, inst: &Inst, launch: &Launch, lane: u32, own: u32) -> (u32, u64) {
+        owner_of(self.operand32(inst.src[3], launch, lane).into(), own)
     }
 
     /// One lane's value of a 64-bit operand.

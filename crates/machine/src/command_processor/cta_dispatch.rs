@@ -5,6 +5,9 @@
 //! together is there (`occupancy`). What L1 and shared memory split, an SM keeps split as it is while it has
 //! a CTA; the first CTA of another launch on an empty SM brings the split of its own.
 //!
+//! The CTAs of a cluster leave together, once a GPC has room for all of them. They go over the SMs of the
+//! GPC, several of them to one SM only where each has got one, or has no room.
+//!
 //! Source: GPGPU-Sim's CTA issue (one CTA a core a cycle) and its `gpgpu_concurrent_kernel_sm`; that a split
 //! stays while CTAs run, CUDA C++ Programming Guide, compute capability 7.x. Invariants: an SM never holds
 //! more CTAs than fit; CTAs of a launch depart in the order of their numbers, on edges of the core clock. Not
@@ -13,10 +16,12 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use durawarp_checkpoint::value;
+use durawarp_checkpoint::{state, value};
 use durawarp_engine::{Clock, Time};
 
+use crate::gpc::Gpcs;
 use crate::occupancy::{Demand, SmLoad};
+use crate::remote::ClusterPlaces;
 
 /// When CTAs may leave the command processor.
 #[derive(Debug, Clone, Copy)]
@@ -98,14 +103,36 @@ pub(super) struct Grid {
     sent: u64,
     /// CTAs that have ended.
     done: u64,
+    /// CTAs of a cluster.
+    cluster: u32,
+    /// A cluster of which CTAs have not left: the SM of each rank, and whether it splits its memory anew.
+    placed: Vec<(u16, bool)>,
+    /// When it leaves, and its CTAs that have left.
+    leaves: (Time, usize),
 }
 
-value!(record Grid { sequence, demand, first, sent, done });
+value!(record Grid { sequence, demand, first, sent, done, cluster, placed, leaves });
 
 impl Grid {
     /// CTAs of a launch, the first of which leaves at `first` or after.
     pub(super) fn new(sequence: CtaSequence, demand: Demand, first: Time) -> Self {
-        Grid { sequence, demand, first, sent: 0, done: 0 }
+        Grid { sequence, demand, first, sent: 0, done: 0, cluster: 1, placed: Vec::new(), leaves: (0, 0) }
+    }
+
+    /// The same of a launch whose clusters have so many CTAs.
+    pub(super) fn in_clusters(self, ctas: u32) -> Self {
+        Grid { cluster: ctas, ..self }
+    }
+
+    /// The launch has clusters.
+    pub(super) fn has_clusters(&self) -> bool {
+        self.cluster > 1
+    }
+
+    /// The cluster of the CTA that has left last.
+    pub(super) fn last_cluster(&self) -> Option<Box<ClusterPlaces>> {
+        let sms = || self.placed.iter().map(|(sm, _)| *sm).collect();
+        self.has_clusters().then(|| Box::new(ClusterPlaces { rank: self.leaves.1 as u32 - 1, sms: sms() }))
     }
 
     /// Ways of the L1 as its launch has an SM split its memory.
@@ -152,15 +179,17 @@ pub(super) struct CtaDispatch {
     loads: Vec<SmLoad>,
     next_sm: usize,
     next_departure: Time,
+    /// Where clusters may lie.
+    gpcs: Gpcs,
 }
 
-value!(record CtaDispatch { pace, loads, next_sm, next_departure });
+state!(CtaDispatch { saved: pace, loads, next_sm, next_departure; kept: gpcs });
 
 impl CtaDispatch {
     /// So many SMs without CTAs.
-    pub(super) fn new(pace: Pace, sms: u32) -> Self {
+    pub(super) fn new(pace: Pace, sms: u32, gpcs: u32) -> Self {
         let loads = (0..sms).map(|_| SmLoad::default()).collect();
-        CtaDispatch { pace, loads, next_sm: 0, next_departure: 0 }
+        CtaDispatch { pace, loads, next_sm: 0, next_departure: 0, gpcs: Gpcs::new(sms as u16, gpcs as u16) }
     }
 
     /// When CTAs may leave.
@@ -178,6 +207,9 @@ impl CtaDispatch {
 
     /// The next CTA of a launch that leaves; none when no SM has room or no CTA is left.
     pub(super) fn depart(&mut self, grid: &mut Grid, now: Time) -> Option<Departure> {
+        if grid.has_clusters() {
+            return self.depart_together(grid, now);
+        }
         let sms = self.loads.len();
         let sm = (0..sms).map(|i| (self.next_sm + i) % sms).find(|&sm| self.loads[sm].fits(&grid.demand))?;
         let cta = grid.sequence.next()?;
@@ -187,6 +219,61 @@ impl CtaDispatch {
         self.next_departure = at + self.pace.interval;
         grid.sent += 1;
         Some(Departure { sm: sm as u16, cta, at, splits })
+    }
+
+    /// The same of a launch with clusters. All CTAs of one have room in a GPC before the first leaves; they
+    /// leave at one time, and take as long as they would one by one.
+    fn depart_together(&mut self, grid: &mut Grid, now: Time) -> Option<Departure> {
+        if grid.leaves.1 == grid.placed.len() {
+            if grid.sent == grid.ctas() {
+                return None;
+            }
+            grid.placed = self.place_cluster(&grid.demand, grid.cluster)?;
+            let at = self.pace.clock.edge_at_or_after(self.next_departure.max(grid.first).max(now));
+            self.next_departure = at + self.pace.interval * Time::from(grid.cluster);
+            grid.leaves = (at, 0);
+        }
+        let (sm, splits) = grid.placed[grid.leaves.1];
+        let cta = grid.sequence.next()?;
+        grid.leaves.1 += 1;
+        grid.sent += 1;
+        Some(Departure { sm, cta, at: grid.leaves.0, splits })
+    }
+
+    /// Takes room for a cluster in the first GPC that has it, from that of the next SM on; its CTAs go
+    /// round-robin over the SMs of the GPC. The SM of each rank, and whether it splits its memory anew.
+    fn place_cluster(&mut self, demand: &Demand, ctas: u32) -> Option<Vec<(u16, bool)>> {
+        let count = self.gpcs.count();
+        let next = (0..count).find(|&gpc| self.gpcs.sms_of(gpc).contains(&(self.next_sm as u16))).unwrap_or(0);
+        for gpc in (0..count).map(|more| (next + more) % count) {
+            let sms = self.gpcs.sms_of(gpc);
+            let mut loads: Vec<SmLoad> = self.loads[usize::from(sms.start)..usize::from(sms.end)].to_vec();
+            let begins = if sms.contains(&(self.next_sm as u16)) { self.next_sm - usize::from(sms.start) } else { 0 };
+            let (mut placed, mut at) = (Vec::new(), begins);
+            for _ in 0..ctas {
+                let all = loads.len();
+                let Some(sm) = (0..all).map(|i| (at + i) % all).find(|&sm| loads[sm].fits(demand)) else { break };
+                placed.push((sms.start + sm as u16, loads[sm].take(demand)));
+                at = sm + 1;
+            }
+            if placed.len() == ctas as usize {
+                self.loads.splice(usize::from(sms.start)..usize::from(sms.end), loads);
+                self.next_sm = usize::from(sms.end) % self.loads.len();
+                return Some(placed);
+            }
+        }
+        None
+    }
+
+    /// CTAs of clusters that are resident at once on empty SMs, where an SM holds so many CTAs.
+    pub(super) fn most_in_clusters(&self, ctas: u32, of_sm: u32) -> u64 {
+        let of_gpc = |sms: std::ops::Range<u16>| sms.len() as u64 * u64::from(of_sm) / u64::from(ctas);
+        self.gpcs.iter().map(of_gpc).sum::<u64>() * u64::from(ctas)
+    }
+
+    /// There are GPCs.
+    pub(super) fn has_gpcs(&self) -> bool {
+        self.gpcs.count() > 0
     }
 
     /// A CTA of an SM has ended.
@@ -208,7 +295,7 @@ mod tests {
     /// A clock of 10 ticks, two cycles between departures, the first at 25 or after.
     fn dispatch(ctas: u64, sms: u32, occupancy: u32) -> (CtaDispatch, Grid) {
         let pace = Pace { clock: Clock::of_period(10), launch_ticks: 25, interval: 20, command_ticks: 8 };
-        (CtaDispatch::new(pace, sms), Grid::new(CtaSequence::whole(ctas), share(occupancy), 25))
+        (CtaDispatch::new(pace, sms, 2), Grid::new(CtaSequence::whole(ctas), share(occupancy), 25))
     }
 
     fn departures((dispatch, grid): (&mut CtaDispatch, &mut Grid), now: Time) -> Vec<(u16, u64, Time)> {
@@ -271,5 +358,21 @@ mod tests {
         assert_eq!(splits(&mut sms, &mut second), Some(true));
         assert_eq!(splits(&mut sms, &mut third), Some(false), "it fits beside the other");
         assert_eq!(splits(&mut sms, &mut second), None, "2.5 of 4 KiB are taken");
+    }
+
+    #[test]
+    fn a_cluster_leaves_as_a_whole_for_one_gpc() {
+        // Two GPCs of two SMs, which hold two CTAs each.
+        let (mut sms, grid) = dispatch(12, 4, 2);
+        let mut grid = grid.in_clusters(3);
+        let expected = [(0, 0, 30), (1, 1, 30), (0, 2, 30), (2, 3, 90), (3, 4, 90), (2, 5, 90)];
+        assert_eq!(departures((&mut sms, &mut grid), 0), expected, "each after three intervals");
+        assert_eq!(grid.last_cluster(), Some(Box::new(ClusterPlaces { rank: 2, sms: vec![2, 3, 2] })));
+        sms.end_cta(&mut grid, 0);
+        assert_eq!(departures((&mut sms, &mut grid), 200), [], "two of three have room in a GPC, and one in the other");
+        sms.end_cta(&mut grid, 1);
+        assert_eq!(departures((&mut sms, &mut grid), 300), [(0, 6, 300), (1, 7, 300), (1, 8, 300)]);
+        assert!(grid.waits_for_room() && grid.has_clusters());
+        assert_eq!((sms.most_in_clusters(3, 2), sms.most_in_clusters(5, 2), sms.has_gpcs()), (6, 0, true));
     }
 }

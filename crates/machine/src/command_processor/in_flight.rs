@@ -144,7 +144,7 @@ impl InFlight {
         let (number, stream, traced) = (waiting.number, waiting.launch.stream, waiting.launch.traced.is_some());
         let at = self.running.partition_point(|running| running.number < number);
         let barrier = KernelBarrier::of(&waiting.launch.kernel);
-        let grid = Grid::new(waiting.sequence, demand, first);
+        let grid = Grid::new(waiting.sequence, demand, first).in_clusters(waiting.launch.cluster_ctas());
         self.running.insert(at, RunningLaunch { number, place, stream, traced, grid, barrier });
         self.peak = self.peak.max(self.running.len() as u32);
         place

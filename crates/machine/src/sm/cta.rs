@@ -8,6 +8,7 @@ use durawarp_engine::Time;
 use durawarp_persist::vocab::{Boundary, PersistScope};
 
 use super::registers::RegisterPool;
+use super::seat::Seat;
 
 /// One of a CTA's 16 barriers.
 #[derive(Debug, Clone, Copy, Default)]
@@ -85,11 +86,13 @@ pub(super) struct CtaSlot {
     pub(super) boundary: Boundary,
     /// Registers that its warps pass on.
     pub(super) registers: RegisterPool,
+    /// Its place in its cluster, where it has one or has come to the barrier of one.
+    pub(super) seat: Option<Box<Seat>>,
 }
 
 value!(record CtaSlot {
     cta, launch, live, left, flushing, ended, shared, writers, fenced, barriers, storing, arrivals, releasing,
-    boundary, registers,
+    boundary, registers, seat,
 });
 
 impl CtaSlot {
@@ -113,6 +116,7 @@ impl CtaSlot {
         self.storing = 0;
         self.arrivals = [PersistArrival::default(); 2];
         self.registers.clear();
+        self.seat = None;
     }
 
     /// Its persist barrier of a scope.
@@ -124,6 +128,12 @@ impl CtaSlot {
     pub(super) fn slice_written_back(&mut self) -> bool {
         self.flushing -= 1;
         self.flushing == 0
+    }
+
+    /// The barrier of the cluster, for a report.
+    pub(super) fn describe_cluster(&self) -> String {
+        let (there, ctas) = self.seat.as_ref().map_or((0, 1), |seat| (seat.phases.there(), seat.phases.ctas()));
+        format!("barrier.cluster: {there} of {ctas} CTAs have arrived")
     }
 
     /// The barrier that a warp waits at, for a report.

@@ -21,6 +21,7 @@ use durawarp_persist::handler::Marker;
 use super::copies::CopyUnderWay;
 use super::launches::LaunchTable;
 use super::record::Record;
+use super::seat::RemoteQueues;
 use super::slots::WarpSlot;
 
 /// What an entry does.
@@ -36,9 +37,13 @@ pub(super) enum Work {
     Send,
     /// A marker that has not been to the handler yet; then `Send`.
     Mark,
+    /// A request to shared memory of another SM leaves.
+    Leaves,
+    /// A request of another SM, and its passes through the shared-memory banks.
+    Served(u32),
 }
 
-value!(choice Work { Shared(passes), Load, LoadPast, Send, Mark });
+value!(choice Work { Shared(passes), Load, LoadPast, Send, Mark, Leaves, Served(passes) });
 
 /// One memory instruction (or the part of it in one space).
 #[derive(Debug)]
@@ -222,10 +227,12 @@ pub(super) struct Lsu {
     bulk: u16,
     /// Requests of entries since that line began to leave.
     bulk_requests: u32,
+    /// Requests between SMs.
+    pub(super) remote: RemoteQueues,
 }
 
 state!(Lsu {
-    saved: queue, loads, free, free_at, blocked; kept: spare, capacity, stagings, accesses, waiters, spare_atomics, bulk,
+    saved: queue, loads, free, free_at, blocked; parts: remote; kept: spare, capacity, stagings, accesses, waiters, spare_atomics, bulk,
     bulk_requests
 });
 
@@ -245,6 +252,7 @@ impl Lsu {
             blocked: false,
             bulk: 0,
             bulk_requests: 0,
+            remote: RemoteQueues::default(),
         }
     }
 

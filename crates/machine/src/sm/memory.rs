@@ -28,19 +28,19 @@ use super::persist;
 use super::slots::Fault;
 
 /// One instruction's access in one space.
-struct Share<'a> {
-    warp: usize,
-    pc: usize,
-    inst: &'a Inst,
-    mem: Mem,
+pub(super) struct Share<'a> {
+    pub(super) warp: usize,
+    pub(super) pc: usize,
+    pub(super) inst: &'a Inst,
+    pub(super) mem: Mem,
     /// Bytes a lane.
-    bytes: u32,
-    lanes: u64,
+    pub(super) bytes: u32,
+    pub(super) lanes: u64,
     /// Addresses in the space.
-    address: &'a [u64; 64],
-    form: Form,
+    pub(super) address: &'a [u64; 64],
+    pub(super) form: Form,
     /// Pending load, opened by the first share that needs one.
-    load: &'a mut u16,
+    pub(super) load: &'a mut u16,
 }
 
 impl Share<'_> {
@@ -204,7 +204,7 @@ impl Share<'_> {
     }
 
     /// Opens the instruction's pending load, if it has a result or must be waited for.
-    fn open_load(&mut self, lsu: &mut Lsu) -> u16 {
+    pub(super) fn open_load(&mut self, lsu: &mut Lsu) -> u16 {
         if *self.load == NO_LOAD {
             *self.load = lsu.open_load(self.warp as u8, self.pc as u32, *self.inst, self.lanes);
         }
@@ -235,7 +235,16 @@ impl Share<'_> {
         Ok(())
     }
 
-    fn shared(mut self, core: &mut IssueCore, lsu: &mut Lsu, m: &mut Moment<'_>) -> Result<(), Fault> {
+    fn shared(self, core: &mut IssueCore, lsu: &mut Lsu, m: &mut Moment<'_>) -> Result<(), Fault> {
+        if m.launch(&core.slots[self.warp]).cluster != [1; 3] {
+            self.in_cluster(core, lsu, m)
+        } else {
+            self.in_own(core, lsu, m)
+        }
+    }
+
+    /// An access to the own CTA's shared memory.
+    pub(super) fn in_own(mut self, core: &mut IssueCore, lsu: &mut Lsu, m: &mut Moment<'_>) -> Result<(), Fault> {
         let launch = m.launch(&core.slots[self.warp]);
         self.check("shared", u64::from(launch.shared_bytes), core, m)?;
         let Share { warp, inst, mem, bytes, lanes, address, form, .. } = self;
@@ -287,6 +296,9 @@ impl Share<'_> {
                     }
                 }
             }
+        }
+        if mem.completes(inst) {
+            self.complete(core, launch)?;
         }
         // The values are in place; what remains is time: the passes that bank conflicts take in the
         // load-store unit.
@@ -479,7 +491,7 @@ impl Share<'_> {
     }
 
     /// Bounds and alignment in a space that starts at 0.
-    fn check(&self, space: &'static str, size: u64, core: &IssueCore, m: &Moment<'_>) -> Result<(), Fault> {
+    pub(super) fn check(&self, space: &'static str, size: u64, core: &IssueCore, m: &Moment<'_>) -> Result<(), Fault> {
         let bytes = u64::from(self.bytes);
         // What all addresses are at most is enough as a rule, and found faster than the greatest.
         let bits = self.bits();

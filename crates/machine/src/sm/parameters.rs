@@ -4,6 +4,7 @@
 //! says where its values are from. Invariant: all warp-slot accounts together are the resident warp cycles.
 
 use crate::coalescer::Rule;
+use crate::remote::RemoteKind;
 use crate::scheduler::Policy;
 use durawarp_base::counters;
 use durawarp_base::spec;
@@ -14,6 +15,8 @@ spec! {
     pub struct SmSpec {
         /// Streaming multiprocessors of the machine.
         count: u32 where 1..=1024,
+        /// GPCs, which SMs are dealt out to in pairs; the CTAs of a cluster lie in one. 0: no clusters.
+        gpcs: u32 where 0..=64,
         /// Lanes of a warp: 32 or 64.
         warp_size: u32 where 32..=64,
         /// Warps resident at once.
@@ -284,6 +287,41 @@ impl BulkCounters {
     /// There were some.
     pub fn any(&self) -> bool {
         self.bulk_loads + self.bulk_stores + self.bulk_reductions + self.bulk_prefetches > 0
+    }
+}
+
+counters! {
+    /// What one SM counted of clusters of CTAs.
+    pub struct ClusterCounters {
+        /// Loads of shared memory of another CTA, one for each CTA that an instruction reaches (requests)
+        cluster_loads,
+        /// The same: stores (requests)
+        cluster_stores,
+        /// The same: atomics and reductions (requests)
+        cluster_atomics,
+        /// Bytes of all these (bytes)
+        cluster_bytes,
+        /// Requests of other SMs that were served in the shared memory of this one (requests)
+        cluster_served,
+        /// Phases of a cluster's barrier that its CTAs here saw end (phases)
+        cluster_phases,
+    }
+}
+
+impl ClusterCounters {
+    /// Counts a request.
+    pub(super) fn count(&mut self, kind: RemoteKind, bytes: u32) {
+        *match kind {
+            RemoteKind::Load => &mut self.cluster_loads,
+            RemoteKind::Store => &mut self.cluster_stores,
+            RemoteKind::Atomic(_) => &mut self.cluster_atomics,
+        } += 1;
+        self.cluster_bytes += u64::from(bytes);
+    }
+
+    /// There were some.
+    pub fn any(&self) -> bool {
+        self.cluster_loads + self.cluster_stores + self.cluster_atomics + self.cluster_phases > 0
     }
 }
 

@@ -33,6 +33,13 @@ pub(super) enum Stepped {
         /// A cycle.
         ready: u32,
     },
+    /// A request to shared memory of another SM leaves.
+    Leaves,
+    /// A request of another SM is served.
+    Serves {
+        /// Passes through the banks.
+        passes: u32,
+    },
     /// A store of a warp has joined its line: it is performed.
     Joined {
         warp: usize,
@@ -88,6 +95,9 @@ impl Lsu {
             let ready = m.cycle + m.p.shared.latency_cycles - 1 + (passes - 1);
             return if load == NO_LOAD { Stepped::Nothing } else { Stepped::Answered { load, ready } };
         }
+        if let Work::Leaves | Work::Served(_) = work {
+            return self.step_remote(work, m.cycle);
+        }
         let access = head.accesses[head.next];
         let part = head.parts.get(head.next).copied().unwrap_or(0);
         let of_load = LoadAccess { access, part, load };
@@ -105,7 +115,7 @@ impl Lsu {
             // What is held for the line has not been performed.
             _ if load_waits(access.line, m.host) => None,
             Work::Load => self.look_up(of_load, memory, slots, m, cx),
-            Work::LoadPast | Work::Shared(_) => {
+            Work::LoadPast | Work::Shared(_) | Work::Leaves | Work::Served(_) => {
                 self.bypass_l1(of_load, memory, slots, m, cx).then_some(Stepped::Nothing)
             }
         };
@@ -120,6 +130,21 @@ impl Lsu {
             self.retire_head();
         }
         stepped
+    }
+
+    /// The head is a request between SMs.
+    fn step_remote(&mut self, work: Work, cycle: u32) -> Stepped {
+        self.retire_head();
+        match work {
+            Work::Served(passes) => {
+                self.free_at = cycle + passes;
+                Stepped::Serves { passes }
+            }
+            _ => {
+                self.free_at = cycle + 1;
+                Stepped::Leaves
+            }
+        }
     }
 
     /// A store or an atomic leaves for its slice, or is held; false when there is no room for it.

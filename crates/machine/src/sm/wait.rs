@@ -7,6 +7,7 @@
 //! | `Latency` | the cycle has come that its scoreboard names | execution |
 //! | `Register` | memory has written the registers of its next instruction | memory |
 //! | `Barrier` | the barrier opens | barrier |
+//! | `Cluster` | the barrier of its cluster opens | barrier |
 //! | `Registers` | the pool of its CTA has those that it asks for | barrier |
 //! | `Copies` | all its groups of asynchronous copies but the last ones have arrived | memory |
 //! | `Bulk` | all its groups of bulk copies but the last ones are complete | memory |
@@ -39,6 +40,8 @@ pub(super) enum Wait {
     Register,
     /// A barrier of its CTA, or a persist barrier that others have yet to come to.
     Barrier,
+    /// The barrier of its cluster.
+    Cluster,
     /// Registers that other warps of its CTA have yet to release.
     Registers,
     /// Its groups of asynchronous copies, but the last ones, of this number.
@@ -79,7 +82,7 @@ pub(super) enum Wait {
 }
 
 value!(choice Wait {
-    NoWarp, Issue, Latency, Register, Barrier, Registers, Copies(groups), Bulk(groups), BulkReads(groups), BulkDurable, Performed(then), Released(then),
+    NoWarp, Issue, Latency, Register, Barrier, Cluster, Registers, Copies(groups), Bulk(groups), BulkReads(groups), BulkDurable, Performed(then), Released(then),
     Durable { ordered, flushing, then }, Marker(scope), Peers(scope), FrontEnd, Drained,
 });
 
@@ -146,7 +149,7 @@ impl Wait {
             Wait::Issue => Account::Ready,
             Wait::Latency => Account::Execution,
             Wait::Register | Wait::Copies(_) | Wait::Bulk(_) | Wait::BulkReads(_) => Account::Memory,
-            Wait::Barrier | Wait::Registers => Account::Barrier,
+            Wait::Barrier | Wait::Cluster | Wait::Registers => Account::Barrier,
             Wait::Performed(_) | Wait::Released(_) => Account::Fence,
             Wait::Durable { .. } | Wait::BulkDurable => Account::Persist,
             Wait::Marker(_) | Wait::Peers(_) | Wait::FrontEnd => Account::Persist,

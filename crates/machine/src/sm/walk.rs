@@ -20,11 +20,12 @@
 //! 500 lines: what a warp waits for may lead to any other wait.
 
 use crate::l1::Waiter;
-use crate::msg::{CommandProcessorMsg, GridOrder, GridReport, Msg, Payload, Reply, RequestKind};
+use crate::msg::{CommandProcessorMsg, GridOrder, GridReport, Msg, Payload, Reply, RequestKind, SmMsg};
+use crate::remote::{ClusterCta, ClusterWord, RemoteAccess, RemoteKind};
 use crate::scheduler::Unit;
 use durawarp_engine::Ctx;
 use durawarp_kernel::fault::{FaultKind, ProgramFault};
-use durawarp_kernel::ir::{Class, GroupStep, Inst, MachineRead, MemKind, Op, Scope, Space};
+use durawarp_kernel::ir::{Class, ClusterStep, GroupStep, Inst, MachineRead, MemKind, Op, Scope, Space};
 use durawarp_kernel::launch::Launch;
 use durawarp_persist::handler::{Marker, SmEvent};
 use durawarp_persist::journal::FactKind;
@@ -34,6 +35,7 @@ use super::Sm;
 use super::barriers::AllArrived;
 use super::bulk::CopyEngine;
 use super::cleaning::is_cleaning;
+use super::cluster::{ended, perform, write_answer};
 use super::combine::Cleaned;
 use super::copies::{arrive, write_copy};
 use super::cta::CtaSlot;
@@ -44,6 +46,7 @@ use super::memory::issue_memory;
 use super::moment::Moment;
 use super::persist;
 use super::requests::{BULK_SHIFT, Stepped};
+use super::seat::Seat;
 use super::slots::{Fault, count};
 use super::wait::{Account, AfterFence, Wait};
 
@@ -188,6 +191,15 @@ impl Sm {
                 }
                 slot.warp.advance();
             }
+            Op::Cluster(step) if lanes != 0 => match self.at_cluster(warp, step, lanes, cycle, launch, cx) {
+                Ok(true) => {}
+                Ok(false) => return,
+                Err(fault) => {
+                    self.fail(*fault, cx);
+                    return;
+                }
+            },
+            Op::Cluster(_) => slot.warp.advance(),
             Op::Fence(scope) => {
                 slot.warp.advance();
                 if lanes != 0 {
@@ -213,6 +225,8 @@ impl Sm {
                     return;
                 }
                 slot.not_before = cycle + latency;
+                let cta = usize::from(slot.cta);
+                self.tell_cluster(cta, cycle, launch, cx);
             }
             Op::Trap(trap) => {
                 if lanes != 0 {
@@ -369,6 +383,167 @@ impl Sm {
         }
     }
 
+    /// Lanes of a warp come to the barrier of their cluster; true where the warp goes on.
+    fn at_cluster(
+        &mut self,
+        warp: usize,
+        step: ClusterStep,
+        lanes: u64,
+        cycle: u32,
+        launch: &Launch,
+        cx: &mut Ctx<'_, Msg>,
+    ) -> Result<bool, Fault> {
+        let slots = self.core.slots.len();
+        let slot = &mut self.core.slots[warp];
+        let cta = usize::from(slot.cta);
+        let seat = self.core.ctas[cta].seat.get_or_insert_with(|| Seat::alone(slots));
+        // The order of memory is a fence's, before or behind this instruction.
+        let passes = match step {
+            ClusterStep::Arrive => seat.arrivals.arrive(warp, lanes).map(|()| true),
+            ClusterStep::Wait => seat.arrivals.wait(warp, lanes),
+        };
+        match passes {
+            Ok(true) => slot.warp.advance(),
+            Ok(false) => {
+                seat.waiting |= 1 << warp;
+                self.core.enter(warp, Wait::Cluster, cycle);
+                return Ok(false);
+            }
+            Err(misuse) => {
+                let kind = FaultKind::Asynchronous(misuse.to_string());
+                return Err(Box::new(slot.fault(lanes.trailing_zeros(), kind, launch)));
+            }
+        }
+        if step == ClusterStep::Arrive {
+            self.tell_cluster(cta, cycle, launch, cx);
+        }
+        Ok(true)
+    }
+
+    /// Tells the CTAs of a cluster when all lanes of one have come to its barrier that have not exited, or
+    /// all have exited.
+    fn tell_cluster(&mut self, cta: usize, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
+        let (slots, slot) = (&self.core.slots, &mut self.core.ctas[cta]);
+        let Some(seat) = &mut slot.seat else { return };
+        let (ends, live) = (slot.live == 0, slot.live);
+        let lanes = |warp: usize| if live >> warp & 1 == 1 { slots[warp].warp.live() } else { 0 };
+        if !ends && !seat.arrivals.complete(lanes) {
+            return;
+        }
+        let (number, rank) = (self.record.launch(slot.launch), seat.rank);
+        if seat.sms.is_empty() {
+            // A cluster by itself needs no words.
+            if !ends {
+                seat.phases.arrive(rank);
+                self.open_cluster(cta, cycle, launch);
+            }
+            return;
+        }
+        // A word for each CTA, the own one too: all of them count alike.
+        for (other, &sm) in (0..).zip(&seat.sms) {
+            let to = seat.peer(launch, number, slot.cta, other);
+            self.w.ports.to_sm(sm).send(SmMsg::Cluster(ClusterWord { to, rank, ends }), 0, cx);
+        }
+    }
+
+    /// The place here of a CTA that has not ended.
+    fn find_cta(&self, of: ClusterCta) -> Option<usize> {
+        let is = |slot: &CtaSlot| slot.left > 0 && slot.cta == of.cta && self.record.launch(slot.launch) == of.launch;
+        self.core.ctas.iter().position(is)
+    }
+
+    /// A CTA of a cluster has come to the cluster's barrier, or has ended. One that has ended here hears
+    /// nothing.
+    pub(super) fn cluster_word(&mut self, word: ClusterWord, cycle: u32, launches: &LaunchTable) {
+        let Some(cta) = self.find_cta(word.to) else { return };
+        let slot = &mut self.core.ctas[cta];
+        let launch = launches.at(slot.launch);
+        let Some(seat) = &mut slot.seat else { unreachable!("a CTA of a cluster has its seat") };
+        if word.ends {
+            seat.phases.end(word.rank)
+        } else {
+            seat.phases.arrive(word.rank)
+        }
+        self.open_cluster(cta, cycle, launch);
+    }
+
+    /// Ends the phase of a cluster's barrier to which all have come: warps of a CTA that waited go on.
+    fn open_cluster(&mut self, cta: usize, cycle: u32, launch: &Launch) {
+        let Some(seat) = &mut self.core.ctas[cta].seat else { return };
+        if !seat.phases.end_phase() {
+            return;
+        }
+        self.lsu.remote.counted.cluster_phases += 1;
+        seat.arrivals.end_phase();
+        let mut waiting = std::mem::take(&mut seat.waiting);
+        while waiting != 0 {
+            let warp = waiting.trailing_zeros() as usize;
+            waiting &= waiting - 1;
+            let slot = &mut self.core.slots[warp];
+            let inst = &launch.kernel.code[slot.warp.pc() as usize];
+            let lanes = slot.warp.guarded(inst);
+            let Some(seat) = &mut self.core.ctas[cta].seat else { return };
+            let passes = seat.arrivals.wait(warp, lanes);
+            assert_eq!(passes, Ok(true), "warp {warp} waits for a phase that is over");
+            slot.warp.advance();
+            slot.not_before = slot.not_before.max(cycle + self.core.latency[Class::Control as usize]);
+            self.core.settle(warp, cycle, launch);
+        }
+    }
+
+    /// A request to shared memory of another SM leaves.
+    fn send_remote(&mut self, cx: &mut Ctx<'_, Msg>) {
+        let access = self.lsu.remote.take_leaving();
+        let warp = &self.core.slots[usize::from(access.from.warp)];
+        let Some(seat) = &self.core.ctas[usize::from(warp.cta)].seat else {
+            unreachable!("a CTA of a cluster has its seat")
+        };
+        let sm = seat.sms[access.to.rank as usize];
+        self.w.ports.to_sm(sm).send(SmMsg::Remote(access), 0, cx);
+    }
+
+    /// A request of another SM is served, and answered when its values would be there for a warp of this SM.
+    fn serve_remote(&mut self, passes: u32, cycle: u32, cx: &mut Ctx<'_, Msg>) {
+        let mut access = self.lsu.remote.take_serving();
+        match self.find_cta(access.to) {
+            Some(cta) => perform(&mut self.core.ctas[cta].shared, &mut access),
+            None => access.fault = Some((access.lanes.trailing_zeros() as u8, ended(access.to.rank))),
+        }
+        self.lsu.remote.counted.cluster_served += 1;
+        self.record.counters.shared_conflict_passes += u64::from(passes - 1);
+        let ready = match access.kind {
+            RemoteKind::Store | RemoteKind::Atomic(false) => passes,
+            RemoteKind::Load | RemoteKind::Atomic(true) => self.p.shared.latency_cycles - 1 + (passes - 1),
+        };
+        let delay = self.w.clock.cycles(u64::from(cycle + ready)) - cx.now();
+        self.w.ports.to_sm(access.from.sm).send(SmMsg::RemoteAnswer(access), delay, cx);
+    }
+
+    /// A request to another SM is answered.
+    pub(super) fn remote_answered(
+        &mut self,
+        access: Box<RemoteAccess>,
+        cycle: u32,
+        launches: &LaunchTable,
+        cx: &mut Ctx<'_, Msg>,
+    ) {
+        let (warp, pc) = (usize::from(access.from.warp), access.from.pc);
+        let slot = &mut self.core.slots[warp];
+        let launch = launches.of(slot);
+        if let Some((lane, what)) = &access.fault {
+            let kind = FaultKind::Asynchronous(what.clone());
+            let fault = ProgramFault::new(kind, launch, &slot.warp, pc, u32::from(*lane));
+            self.fail(fault, cx);
+            return;
+        }
+        write_answer(&mut slot.warp, &launch.kernel.code[pc as usize], launch, &access);
+        match access.from.load {
+            Some(load) => self.answered(load, cycle, cycle, launches, cx),
+            None => self.store_performed(warp, 0, cycle, launches, cx),
+        }
+        self.lsu.remote.recycle(access);
+    }
+
     /// A fence's loads and stores are done: what others wrote must be seen from here on.
     fn pass_fence(&mut self, warp: usize, then: AfterFence, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
         if self.p.l1.fence_invalidates {
@@ -428,6 +603,8 @@ impl Sm {
         match self.lsu.step(&mut self.memory, &mut self.core.slots, m, cx) {
             Stepped::Nothing => {}
             Stepped::Answered { load, ready } => self.answered(load, ready, cycle, launches, cx),
+            Stepped::Leaves => self.send_remote(cx),
+            Stepped::Serves { passes } => self.serve_remote(passes, cycle, cx),
             Stepped::Joined { warp, bulk } => {
                 self.store_performed(warp, bulk, cycle, launches, cx);
             }
@@ -816,6 +993,7 @@ impl Sm {
     /// A warp's last lane has exited in `cycle`.
     fn warp_exited(&mut self, warp: usize, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
         let cta = self.core.exit(warp, cycle);
+        self.tell_cluster(cta, cycle, launch, cx);
         self.retire_if_drained(warp, cycle, cx);
         let arrived = self.core.open_without(cta, cycle, launch, &mut self.record);
         self.all_arrived(arrived, cx);

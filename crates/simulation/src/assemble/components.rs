@@ -31,8 +31,8 @@ pub(super) struct Components<'a> {
 }
 
 impl<'a> Components<'a> {
-    /// No components yet.
-    pub(super) fn new(spec: &'a MachineSpec, persistency: &'a Persistency) -> Components<'a> {
+    /// No components yet. The SMs of a GPC are linked for a program with clusters.
+    pub(super) fn new(spec: &'a MachineSpec, persistency: &'a Persistency, clusters: bool) -> Components<'a> {
         let Some(base) = spec.timebase() else { unreachable!("no timebase is a fault") };
         let crossbar = base.clock(spec.clock.crossbar_mhz.khz);
         // Slices and channels follow from the mapping, which depends on DRAM's rows.
@@ -41,7 +41,8 @@ impl<'a> Components<'a> {
             unreachable!("no mapping is a fault")
         };
         let switched = spec.crossbar.switch == SwitchKind::InputQueued;
-        let roster = Roster { switched, ..Roster::new(spec.sm.count as u16, map) };
+        let gpcs = if clusters { spec.sm.gpcs as u16 } else { 0 };
+        let roster = Roster { switched, gpcs, ..Roster::new(spec.sm.count as u16, map) };
         let memory = MemoryParts {
             dram_cache: None,
             controller: &spec.controller,

@@ -6,6 +6,7 @@
 //! | command processor | slice | crossbar, L2 pipeline | crossbar |
 //! | slice | its controller | front end | back end |
 //! | SM | command processor | a command's | a command's |
+//! | SM | SMs of its GPC, itself included; only for programs with clusters | `shared.cluster_cycles` | the same |
 //! | hub | SMs, slices; from the command processor | a command's, or the scheme's | the same |
 //! | SM, controller, hub | controller (handlers there) | the scheme's | the same |
 //! | requester | switch, then slice | as without; one cycle of the hop lies after it | another switch |
@@ -41,6 +42,8 @@ pub(super) struct Latencies {
     pub(super) command: Time,
     pub(super) front: Time,
     pub(super) back: Time,
+    /// Between SMs of a GPC.
+    pub(super) cluster: Time,
 }
 
 impl Latencies {
@@ -60,6 +63,7 @@ impl Latencies {
             command: base.ticks_of_ps(spec.dispatch.command_ns.ps),
             front: base.ticks_of_ps(spec.controller.front_ns.ps),
             back: base.ticks_of_ps(spec.controller.back_ns.ps),
+            cluster: core.cycles(u64::from(spec.shared.cluster_cycles)),
         }
     }
 
@@ -139,6 +143,15 @@ impl Wiring {
         }
         self.topology.put_in_tier(2, &[self.id(Endpoint::CommandProcessor)]);
         self.topology.let_answer(2);
+    }
+
+    /// SMs of a GPC with each other, where a program has clusters.
+    pub(super) fn join_neighbours(&mut self, l: &Latencies) {
+        for sm in 0..self.roster.sms {
+            for other in self.roster.neighbours(sm).into_iter().flatten() {
+                self.connect(Endpoint::Sm(sm), Endpoint::Sm(other), l.cluster);
+            }
+        }
     }
 
     /// The scheme's own component and all that write to it.

@@ -35,6 +35,9 @@ pub const CPU_MACHINES: [(&str, &str); 7] = [
 /// The machine used when none is named, for programs of GPUs.
 pub const DEFAULT_MACHINE: &str = "agpm-table4";
 
+/// The machine used when none is named, for programs of GPUs with clusters of CTAs.
+pub const DEFAULT_MACHINE_OF_CLUSTERS: &str = "hopper-h100";
+
 /// The machine used when none is named, for programs of GPUs that need tensor cores.
 pub const DEFAULT_TENSOR_MACHINE: &str = "ampere-a100";
 

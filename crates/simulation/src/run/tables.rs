@@ -12,7 +12,7 @@ use durawarp_machine::home::HomeCounters;
 use durawarp_machine::l2::L2Counters;
 use durawarp_machine::memory_controller::ControllerCounters;
 use durawarp_machine::os::OsCounters;
-use durawarp_machine::sm::{BulkCounters, SmCounters, TensorCounters};
+use durawarp_machine::sm::{BulkCounters, ClusterCounters, SmCounters, TensorCounters};
 use durawarp_machine::stalls::{PersistStalls, STAGES};
 use durawarp_machine::switch::SwitchCounters;
 
@@ -31,15 +31,18 @@ pub(super) fn counters(machine: &Assembly) -> Vec<Table> {
     tables.extend((!tensor.is_empty()).then(|| Table::of("tensor", &tensor)));
     let bulk: Vec<BulkCounters> = machine.sms().map(|sm| sm.bulk_counters()).collect();
     tables.extend(bulk.iter().any(BulkCounters::any).then(|| Table::of("bulk", &bulk)));
+    let cluster: Vec<ClusterCounters> = machine.sms().map(|sm| sm.cluster_counters()).collect();
+    tables.extend(cluster.iter().any(ClusterCounters::any).then(|| Table::of("cluster", &cluster)));
     tables
 }
 
 /// Every counter of an outcome, by kind of component: its name, meaning and unit.
-pub fn counter_descriptions() -> [(&'static str, &'static [Description]); 9] {
+pub fn counter_descriptions() -> [(&'static str, &'static [Description]); 10] {
     [
         ("sm", SmCounters::DESCRIPTIONS),
         ("tensor", TensorCounters::DESCRIPTIONS),
         ("bulk", BulkCounters::DESCRIPTIONS),
+        ("cluster", ClusterCounters::DESCRIPTIONS),
         ("l2", L2Counters::DESCRIPTIONS),
         ("memory_controller", ControllerCounters::DESCRIPTIONS),
         ("switch", SwitchCounters::DESCRIPTIONS),

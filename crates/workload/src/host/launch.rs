@@ -8,6 +8,7 @@ use crate::manifest::element::{elem_name, store};
 use crate::manifest::instrument::Generated;
 use crate::manifest::steps::{Arg, LaunchStep};
 use durawarp_base::diagnostic::Diagnostics;
+use durawarp_kernel::cluster::MAX_CLUSTER;
 use durawarp_kernel::ir::Elem;
 use durawarp_kernel::launch::{Binding, Launch, Surface, Texture};
 use durawarp_kernel::tensor_map::MAP_BYTES;
@@ -37,6 +38,10 @@ impl View {
         let shared = self.bounded(step.shared.as_ref(), "`shared`", 0, MAX_SHARED)?.unwrap_or(0);
         let registers = self.bounded(step.regs.as_ref(), "`regs`", 1, MAX_REGISTERS)?;
         let carveout_percent = self.bounded(step.carveout_percent.as_ref(), "`carveout_percent`", 0, 100)?;
+        let cluster = match &step.cluster {
+            Some(sizes) => Some(self.extents(sizes, "cluster", [i64::from(MAX_CLUSTER); 3])?),
+            None => None,
+        };
         let mut params = vec![0; step.kernel.param_bytes as usize];
         for (arg, param) in step.args.iter().zip(&step.kernel.params) {
             self.argument(arg, &mut params[param.offset as usize..])?;
@@ -53,6 +58,7 @@ impl View {
             textures: &textures,
             surfaces: &surfaces,
             registers,
+            cluster,
             addresses: plan.addresses.clone(),
         };
         let bound = Launch::bind(&plan.programs.modules[step.module], &step.kernel, &binding).map_err(|errors| {
@@ -247,8 +253,8 @@ impl LaunchStep {
                 Arg::Struct(parts) => parts.iter().flat_map(|(_, part)| of_arg(part)).collect(),
             }
         }
-        let extents = self.shared.iter().chain(&self.regs).chain(&self.carveout_percent);
-        extents.chain(self.args.iter().flat_map(of_arg))
+        let sizes = self.shared.iter().chain(&self.regs).chain(&self.carveout_percent);
+        sizes.chain(self.cluster.iter().flatten()).chain(self.args.iter().flat_map(of_arg))
     }
 }
 

@@ -234,6 +234,7 @@ impl Work<'_> {
             shared: None,
             regs: None,
             carveout_percent: None,
+            cluster: None,
             args,
             communicates: None,
             undo: None,

@@ -150,6 +150,7 @@ const LAUNCH: &[KeyRule] = &[
     optional("shared", Expression),
     optional("regs", Expression),
     optional("carveout_percent", Expression),
+    optional("cluster", EXTENT),
     optional("stream", Whole),
     optional("wait", OneOrMany(&Text)),
     optional("record", Text),

@@ -44,6 +44,17 @@ pub(crate) enum HostStep {
     },
 }
 
+impl HostStep {
+    /// It launches clusters of CTAs.
+    pub(crate) fn has_clusters(&self) -> bool {
+        match self {
+            HostStep::Launch(step) => step.has_clusters(),
+            HostStep::Loop(step) => step.before.iter().chain(&step.body).any(HostStep::has_clusters),
+            _ => false,
+        }
+    }
+}
+
 /// A reduction of elements to a variable of the host program.
 #[derive(Debug, Clone)]
 pub(crate) struct ReduceStep {
@@ -68,6 +79,8 @@ pub(crate) struct LaunchStep {
     pub(crate) shared: Option<Expr>,
     pub(crate) regs: Option<Expr>,
     pub(crate) carveout_percent: Option<Expr>,
+    /// CTAs of a cluster in x, y, z.
+    pub(crate) cluster: Option<Vec<Expr>>,
     /// One a parameter of the kernel.
     pub(crate) args: Vec<Arg>,
     /// `[kernel.NAME]`: its threads communicate through shared memory, or not.
@@ -76,6 +89,13 @@ pub(crate) struct LaunchStep {
     pub(crate) undo: Option<Arc<Undo>>,
     /// What it runs after.
     pub(crate) order: LaunchOrder,
+}
+
+impl LaunchStep {
+    /// It launches clusters of CTAs.
+    pub(crate) fn has_clusters(&self) -> bool {
+        self.cluster.is_some() || self.kernel.bounds.has_clusters()
+    }
 }
 
 /// The place of a launch among others.

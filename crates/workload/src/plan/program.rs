@@ -102,6 +102,11 @@ impl Program {
         streams.any(|stream| Some(stream) != first) && self.launches().all(|step| step.undo.is_none())
     }
 
+    /// A launch has clusters of CTAs.
+    pub(crate) fn has_clusters(&self) -> bool {
+        self.launches().any(LaunchStep::has_clusters)
+    }
+
     fn add(&mut self, steps: &[HostStep]) {
         for step in steps {
             match step {

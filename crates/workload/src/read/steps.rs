@@ -271,6 +271,7 @@ impl Reader<'_> {
         let shared = self.integer_at(table, "shared", &inner);
         let regs = self.integer_at(table, "regs", &inner);
         let carveout_percent = self.integer_at(table, "carveout_percent", &inner);
+        let cluster = if table.get("cluster").is_some() { self.extent(table, "cluster", &inner) } else { None };
         let order = self.order(table);
         let (name, place) = table.text("kernel")?;
         let (module, kernel) = match self.programs.called(name, &place) {
@@ -315,6 +316,7 @@ impl Reader<'_> {
             shared,
             regs,
             carveout_percent,
+            cluster,
             args,
             communicates,
             undo: None,

@@ -140,6 +140,9 @@ impl<'a> Lower<'_, 'a> {
     pub(super) fn barrier(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
         m.take("cta");
         m.take("aligned");
+        if m.take("cluster") {
+            return self.cluster_barrier(i, m);
+        }
         if m.take("warp") {
             // The lanes of a path are in step anyway.
             m.take("sync");

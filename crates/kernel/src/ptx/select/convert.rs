@@ -300,6 +300,7 @@ impl<'a> Lower<'_, 'a> {
             ("global", 0),
             ("shared", SHARED_WINDOW),
             ("shared::cta", SHARED_WINDOW),
+            ("shared::cluster", SHARED_WINDOW),
             ("local", LOCAL_WINDOW),
             ("const", CONST_WINDOW),
             ("param", CONST_WINDOW),
@@ -337,8 +338,8 @@ impl<'a> Lower<'_, 'a> {
     pub(super) fn isspacep(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
         let space = m.one_of(&[
             ("global", SpaceTest::Global),
-            ("shared", SpaceTest::Shared),
-            ("shared::cta", SpaceTest::Shared),
+            ("shared", SpaceTest::SharedCta),
+            ("shared::cta", SpaceTest::SharedCta),
             ("shared::cluster", SpaceTest::Shared),
             ("local", SpaceTest::Local),
             ("const", SpaceTest::Const),

@@ -20,18 +20,19 @@ use super::words::{Family, Mods};
 /// What lowers which opcodes.
 pub(super) const FAMILY: &[Family] = &[
     (&["ld", "ldu"], |l, i, m| l.load(i, m)),
-    (&["st"], |l, i, m| l.store(i, m)),
-    (&["atom", "red"], |l, i, m| l.atomic(i, m)),
+    (&["st"], |l, i, m| if m.take("async") { l.store_async(i, m) } else { l.store(i, m) }),
+    (&["atom", "red"], |l, i, m| if m.take("async") { l.reduce_async(i, m) } else { l.atomic(i, m) }),
     (&["tex"], |l, i, m| l.texture(i, m)),
     (&["prefetch", "prefetchu", "discard", "applypriority"], |l, _, m| l.prefetch(m)),
     (&["createpolicy"], |l, i, m| l.create_policy(i, m)),
 ];
 
 /// State spaces of memory instructions; parameters are apart.
-const SPACES: [(&str, Option<Space>); 9] = [
+const SPACES: [(&str, Option<Space>); 10] = [
     ("global", Some(Space::Global)),
     ("shared", Some(Space::Shared)),
     ("shared::cta", Some(Space::Shared)),
+    ("shared::cluster", Some(Space::Shared)),
     ("local", Some(Space::Local)),
     ("const", Some(Space::Const)),
     ("param", None),
@@ -83,7 +84,7 @@ pub(super) enum Handle {
 }
 
 impl<'a> Lower<'_, 'a> {
-    fn access(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered<Access> {
+    pub(super) fn access(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered<Access> {
         let space = m.one_of(&SPACES).unwrap_or(Some(Space::Generic));
         let mut cache = CacheOp::All;
         while let Some(op) = m.one_of(&CACHE) {
@@ -271,7 +272,8 @@ impl<'a> Lower<'_, 'a> {
     fn fence_if(&mut self, i: &Instruction<'a>, space: Space, orders: &[&str]) {
         let has = |words: &[&str]| i.mods.iter().any(|word| words.contains(&word.text));
         let scope = if has(&["sys"]) { Scope::Sys } else { Scope::Gpu };
-        if matches!(space, Space::Global | Space::Generic) && has(orders) && !has(&["cta"]) {
+        let elsewhere = matches!(space, Space::Global | Space::Generic) || has(&["shared::cluster"]);
+        if elsewhere && has(orders) && !has(&["cta"]) {
             self.emit(Op::Fence(scope), Class::Control, &[], &[], 0);
         }
     }

@@ -4,11 +4,13 @@
 //! comparison, two instructions here. `try_wait` does not suspend: it is a test, as the ISA leaves the time
 //! open for which it waits. A count in a register is widened first, by an instruction of its own.
 //!
-//! Not supported: generic addresses; `.shared::cluster` names the own CTA's memory, as there is no other way
-//! to an address of another (`mapa` is refused).
+//! An object may lie in another CTA of the cluster. Where the scope of an arrival or of a test is the
+//! cluster, and it is not `.relaxed`, a fence stands before or behind it.
+//!
+//! Not supported: generic addresses.
 
 use super::super::super::alu::{AluOp, Cvt, Num};
-use super::super::super::ir::{AddressIn, AtomOp, CacheOp, Class, Elem, Mem, MemKind, Op, PhaseOp, Space};
+use super::super::super::ir::{AddressIn, AtomOp, CacheOp, Class, Elem, Mem, MemKind, Op, PhaseOp, Scope, Space};
 use super::super::super::semantics::phase::{DROP, NO_COMPLETE};
 use super::super::ast::{Instruction, Operand, OperandKind};
 use super::super::draft::{Arg, plain_access};
@@ -45,6 +47,7 @@ impl<'a> Lower<'_, 'a> {
             ("test_wait", PhaseStep::Test),
             ("try_wait", PhaseStep::Test),
         ];
+        // What is left of the words depends on the step.
         let Some(step) = m.one_of(&steps) else {
             let message = "`mbarrier` is `.init`, `.inval`, `.arrive`, `.arrive_drop`, `.expect_tx`, `.complete_tx`, \
                            `.pending_count`, `.test_wait` or `.try_wait`";
@@ -54,8 +57,11 @@ impl<'a> Lower<'_, 'a> {
             return self.pending_count(i, m);
         }
         self.in_shared_memory(i, m)?;
-        // The warps of a CTA share its memory, in which accesses happen in order.
-        m.skip(|word| matches!(word, "release" | "acquire" | "relaxed" | "cta" | "cluster"));
+        // The warps of a CTA share its memory, in which accesses happen in order. The warps of a CTA share
+        // its memory, in which accesses happen in order: only other CTAs need a fence.
+        let relaxed = m.take("relaxed");
+        let orders = m.take("cluster") && !relaxed;
+        m.skip(|word| matches!(word, "release" | "acquire" | "cta"));
         let parity = step == PhaseStep::Test && m.take("parity");
         let of_arrival = matches!(step, PhaseStep::Arrive(_));
         let expects = of_arrival && m.take("expect_tx");
@@ -83,10 +89,14 @@ impl<'a> Lower<'_, 'a> {
                     OperandKind::Name { name: "_", .. } => Arg::None,
                     _ => self.dst(state, Bank::R64)?,
                 };
+                // How it arrives is the second operand of the atomic.
                 let flag = |set: bool, flag: u64| if set { flag } else { 0 };
                 let how = flag(no_complete, NO_COMPLETE) | flag(drops, DROP);
                 let how = self.body.literal(Bank::R64, how);
                 let op = if expects { PhaseOp::ArriveExpecting } else { PhaseOp::Arrive };
+                if orders {
+                    self.emit(Op::Fence(Scope::Gpu), Class::Control, &[], &[], 0);
+                }
                 self.phase_atomic(op, state, object, [count, how])
             }
             // A time to wait may follow, which nothing depends on here.
@@ -102,6 +112,9 @@ impl<'a> Lower<'_, 'a> {
                 };
                 self.emit(Op::Mem(mem), Class::Mem, &[word], &[address.base], address.offset);
                 self.emit(Op::Alu(AluOp::PhaseOver(parity)), Class::Compare, &[over], &[word, state], 0);
+                if orders {
+                    self.emit(Op::Fence(Scope::Gpu), Class::Control, &[], &[], 0);
+                }
                 Ok(())
             }
             _ => {

@@ -25,11 +25,9 @@ pub(in crate::ptx) const MODIFIERS: [&str; 76] = [
 ];
 
 /// Opcodes of the ISA that are deliberately not supported, and why.
-pub(super) const UNSUPPORTED: [(&str, &str); 8] = [
+pub(super) const UNSUPPORTED: [(&str, &str); 6] = [
     ("tcgen05", "matrix instructions"),
     ("multimem", "multicast memory"),
-    ("getctarank", "thread block clusters"),
-    ("mapa", "thread block clusters"),
     ("sured", "reductions on surfaces"),
     ("txq", "texture queries"),
     ("tld4", "texture gathers"),

@@ -74,7 +74,8 @@ impl Detail {
         let (scheme, devices) = (experiment.scheme.built.clone(), experiment.machine.devices.clone());
         let persistency = Persistency { scheme, devices, halts_at_end: true, ..Persistency::default() };
         let feed = Arc::default();
-        let host = Box::new(Replayed(Arc::clone(&feed)));
+        let clusters = experiment.workload.host().has_clusters();
+        let host = Box::new(Replayed { feed: Arc::clone(&feed), clusters });
         let local_bytes = experiment.workload.local_bytes() as u32;
         let machine = assemble_with(&experiment.machine.spec, memory, local_bytes, host, &persistency);
         Detail { feed, ran: Simulated::idle(machine, clocks), launches: Vec::new() }
@@ -205,10 +206,17 @@ fn lock(feed: &Mutex<VecDeque<HostAction>>) -> std::sync::MutexGuard<'_, VecDequ
 
 /// A host program that does what it is fed.
 #[derive(Debug)]
-struct Replayed(Arc<Mutex<VecDeque<HostAction>>>);
+struct Replayed {
+    feed: Arc<Mutex<VecDeque<HostAction>>>,
+    clusters: bool,
+}
 
 impl HostProgram for Replayed {
+    fn has_clusters(&self) -> bool {
+        self.clusters
+    }
+
     fn next(&mut self, _: Option<u64>) -> Result<HostAction, String> {
-        Ok(lock(&self.0).pop_front().unwrap_or(HostAction::Done))
+        Ok(lock(&self.feed).pop_front().unwrap_or(HostAction::Done))
     }
 }

@@ -189,6 +189,9 @@ fn waits_for_ctas(kernel: &Kernel) -> Option<&'static str> {
     if kernel.code.iter().any(|inst| gathers(&inst.op)) {
         return Some("its CTAs meet at persist barriers of the kernel");
     }
+    if kernel.code.iter().any(|inst| matches!(inst.op, Op::Cluster(_))) {
+        return Some("its CTAs meet at barriers of clusters");
+    }
     let backward = |(pc, op): (usize, &Op)| matches!(op, Op::Branch { target, .. } if *target as usize <= pc);
     let loops = kernel.code.iter().map(|inst| &inst.op).enumerate().any(backward);
     let reads_others = |op: &Op| match op {

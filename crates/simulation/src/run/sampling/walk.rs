@@ -229,7 +229,10 @@ impl<'a> SampledWalk<'a> {
 
     /// How a launch in detail is cut, if it is; the first of its group that may be is probed for that.
     fn plan_cut(&mut self, launch: &Arc<Launch>, group: usize, wave_ctas: u64) -> Result<Option<Cut>, Ended> {
-        if self.groups[group].uncut.is_some() || !Cut::may_be(launch.ctas(), wave_ctas, self.windows) {
+        if launch.cluster_ctas() > 1
+            || self.groups[group].uncut.is_some()
+            || !Cut::may_be(launch.ctas(), wave_ctas, self.windows)
+        {
             return Ok(None);
         }
         let (begins_empty, turnover) = match self.groups[group].turnover {

@@ -135,7 +135,7 @@ mod tests {
         let text = in_words(&format!("{:?}", Msg::Sm(SmMsg::Reply(reply))));
         let mask = "f".repeat(32);
         assert_eq!(text, format!("Reply: tag 3, kind Write, sectors 0xf, payload Line (mask 0x{mask}, log no)"));
-        let cta = Msg::Sm(SmMsg::Cta { cta: 7, place: 0, l1_ways: None });
+        let cta = Msg::Sm(SmMsg::Cta { cta: 7, place: 0, l1_ways: None, cluster: None });
         assert_eq!(in_words(&format!("{cta:?}")), "Cta: cta 7, place 0");
         let credit = Msg::Sm(SmMsg::Credit(Credit { slice: 2, packets: 1 }));
         assert_eq!(in_words(&format!("{credit:?}")), "Credit: slice 2, packets 1");

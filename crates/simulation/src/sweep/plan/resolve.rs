@@ -12,7 +12,9 @@ use super::super::key;
 use super::planned::{Planned, label};
 use crate::config::Override;
 use crate::config::SchemeConfig;
-use crate::config::presets::{DEFAULT_CLUSTER, DEFAULT_CPU_MACHINE, DEFAULT_GROUP_MACHINE, DEFAULT_TENSOR_MACHINE};
+use crate::config::presets::{
+    DEFAULT_CLUSTER, DEFAULT_CPU_MACHINE, DEFAULT_GROUP_MACHINE, DEFAULT_MACHINE_OF_CLUSTERS, DEFAULT_TENSOR_MACHINE,
+};
 use crate::config::{AnyMachine, is_of_a_scheme};
 use crate::run::Recipe;
 use crate::run::checkpoint::may_change;
@@ -138,6 +140,8 @@ impl Making {
             Some(DEFAULT_CPU_MACHINE)
         } else if all(Workload::needs_tensor_cores) && self.workloads.values().any(Workload::needs_warp_groups) {
             Some(DEFAULT_GROUP_MACHINE)
+        } else if all(Workload::has_clusters) {
+            Some(DEFAULT_MACHINE_OF_CLUSTERS)
         } else {
             all(Workload::needs_tensor_cores).then_some(DEFAULT_TENSOR_MACHINE)
         };

@@ -1,0 +1,136 @@
+//! Messages between the SMs of a GPC: accesses to shared memory of another CTA of a cluster, and arrivals at
+//! the cluster's barrier.
+//!
+//! A request is a box that travels to the other SM and back, as an atomic's does: its answer brings values,
+//! old values, or what was wrong. It names the CTA by its launch and its number, so that one that has ended
+//! is told from one that has come after it. Arrivals go to every CTA of the cluster, the own one included:
+//! all count the same words, and no SM has the barrier.
+//!
+//! Invariant: an SM sends to SMs of its GPC only, where links lead. Not modelled: the width of the links; a
+//! message takes its latency, however long it is.
+
+use durawarp_checkpoint::value;
+use durawarp_kernel::ir::{AtomOp, Elem};
+
+/// The SMs of the CTAs of a cluster, by rank, and which of them a CTA is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClusterPlaces {
+    pub rank: u32,
+    pub sms: Vec<u16>,
+}
+
+value!(record ClusterPlaces { rank, sms });
+
+/// What an access does in the other shared memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RemoteKind {
+    Load,
+    Store,
+    /// With its old values, when `true`.
+    Atomic(bool),
+}
+
+value!(choice RemoteKind { Load, Store, Atomic(returns) });
+
+/// Who accesses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RemoteSource {
+    pub sm: u16,
+    /// Warp slot.
+    pub warp: u8,
+    /// Its instruction.
+    pub pc: u32,
+    /// Its pending load; none of a store.
+    pub load: Option<u16>,
+}
+
+value!(record RemoteSource { sm, warp, pc, load });
+
+/// A CTA, whose shared memory is accessed or who is told of an arrival.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClusterCta {
+    /// Number of its launch in the program.
+    pub launch: u32,
+    /// Its number in the grid.
+    pub cta: u64,
+    /// Its rank in its cluster.
+    pub rank: u32,
+}
+
+value!(record ClusterCta { launch, cta, rank });
+
+/// An access of some lanes of a warp to shared memory of another CTA, and its answer.
+#[derive(Debug, Clone)]
+pub struct RemoteAccess {
+    pub from: RemoteSource,
+    pub to: ClusterCta,
+    pub kind: RemoteKind,
+    /// Passes through the banks of the other SM.
+    pub passes: u32,
+    /// Bytes of a lane.
+    pub bytes: u8,
+    /// Type of an atomic's operands.
+    pub elem: Elem,
+    pub atom: AtomOp,
+    pub lanes: u64,
+    /// Each lane's address there.
+    pub at: [u32; 64],
+    /// Each lane's barrier there, at which its bytes complete, if they do.
+    pub barriers: Option<Box<[u32; 64]>>,
+    /// Operands of an atomic; old values in the answer.
+    pub a: [u64; 64],
+    pub b: [u64; 64],
+    /// Bytes of loads and stores, 16 a lane.
+    pub data: [u8; 1024],
+    /// What was wrong, and with which lane.
+    pub fault: Option<(u8, String)>,
+}
+
+value!(record RemoteAccess { from, to, kind, passes, bytes, elem, atom, lanes, at, barriers, a, b, data, fault });
+
+impl Default for RemoteAccess {
+    fn default() -> Self {
+        RemoteAccess {
+            from: RemoteSource { sm: 0, warp: 0, pc: 0, load: None },
+            to: ClusterCta { launch: 0, cta: 0, rank: 0 },
+            kind: RemoteKind::Load,
+            passes: 1,
+            bytes: 0,
+            elem: Elem::U32,
+            atom: AtomOp::None,
+            lanes: 0,
+            at: [0; 64],
+            barriers: None,
+            a: [0; 64],
+            b: [0; 64],
+            data: [0; 1024],
+            fault: None,
+        }
+    }
+}
+
+impl RemoteAccess {
+    /// See the head of [`super::packet`].
+    pub fn digest(&self) -> u64 {
+        11 << 60 ^ self.to.cta << 20 ^ u64::from(self.from.pc) << 8 ^ u64::from(self.from.warp) ^ self.lanes
+    }
+}
+
+/// A word to a CTA: all threads of another CTA of its cluster have come to the cluster's barrier that have
+/// not exited, or all have exited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClusterWord {
+    pub to: ClusterCta,
+    /// Who comes, or ends.
+    pub rank: u32,
+    pub ends: bool,
+}
+
+value!(record ClusterWord { to, rank, ends });
+
+impl ClusterWord {
+    /// See the head of [`super::packet`].
+    pub fn digest(&self) -> u64 {
+        12 << 60 ^ self.to.cta << 8 ^ u64::from(self.rank) << 1 ^ u64::from(self.ends)
+    }
+}

@@ -1,0 +1,219 @@
+//! CTAs of clusters in an SM: accesses to shared memory of other CTAs, those that others send, and the
+//! barrier of the cluster.
+//!
+//! ```text
+//!   instruction ─ lanes by rank ─┬─ own CTA: as any access to shared memory
+//!                                └─ entry of the LSU ─> link ─> LSU there: passes through its banks ─> link ─> answer
+//! ```
+//! A request leaves in a cycle of the load-store unit, and takes its turn in that of the other SM, where the
+//! values are read and written. A load's registers are written when the answer comes; a store is performed
+//! then, so that fences wait for it. Arrivals at the barrier go to all CTAs of the cluster; each counts.
+//!
+//! Source: CUDA C++ Programming Guide, "Distributed Shared Memory"; the latency of a link is a parameter.
+//! Invariants: requests of a warp to one CTA are served in the order of issue; every CTA of a cluster ends a
+//! phase by the same words. Not modelled: contention in the network; a path beside the load-store unit for
+//! what others ask; order of persists that goes by other CTAs' shared memory, and who of a cluster wrote what
+//! there, which schemes are told of the own CTA alone.
+
+use crate::coalescer::{Form, lanes_of};
+use crate::remote::{RemoteAccess, RemoteKind, RemoteSource};
+use crate::shared_memory::passes;
+use durawarp_kernel::cluster::{ClusterMisuse, owner_of};
+use durawarp_kernel::fault::FaultKind;
+use durawarp_kernel::ir::{Inst, MemKind};
+use durawarp_kernel::launch::Launch;
+use durawarp_kernel::semantics::atomic::{complete_bytes, try_atomic};
+use durawarp_kernel::warp::Warp;
+
+use super::core::IssueCore;
+use super::lsu::{Lsu, NO_LOAD, Work};
+use super::memory::Share;
+use super::moment::Moment;
+use super::slots::Fault;
+
+/// Bytes of an `mbarrier`.
+const BARRIER_BYTES: u64 = 8;
+
+/// A request of another SM comes.
+pub(super) fn serve(access: Box<RemoteAccess>, lsu: &mut Lsu) {
+    let entry = lsu.entry(u8::MAX, Work::Served(access.passes), NO_LOAD);
+    lsu.queue.push_back(entry);
+    lsu.remote.serving.push_back(access);
+}
+
+impl Share<'_> {
+    /// Lanes of a launch with clusters, some of which may mean other CTAs.
+    pub(super) fn in_cluster(self, core: &mut IssueCore, lsu: &mut Lsu, m: &mut Moment<'_>) -> Result<(), Fault> {
+        let slot = &core.slots[self.warp];
+        let launch = m.launch(slot);
+        let Some(own) = core.ctas[usize::from(slot.cta)].seat.as_ref().map(|seat| seat.rank) else {
+            unreachable!("a CTA of a cluster has its seat")
+        };
+        let (ctas, completes) = (launch.cluster_ctas(), self.mem.completes(self.inst));
+        let (mut ranks, mut within) = ([own; 64], [0; 64]);
+        for lane in lanes_of(self.lanes) {
+            let (rank, byte) = owner_of(self.address[lane], own);
+            // Matrices are of the own CTA: others' addresses stay, and are beyond its memory.
+            let elsewhere = rank != own && matches!(self.mem.kind, MemKind::Matrix(_));
+            (ranks[lane], within[lane]) = if elsewhere { (own, self.address[lane]) } else { (rank, byte) };
+            let misuse = if rank >= ctas {
+                ClusterMisuse::NoRank { rank, ctas }
+            } else if completes && slot.warp.completes_at(self.inst, launch, lane as u32, own).0 != rank {
+                ClusterMisuse::Apart
+            } else {
+                continue;
+            };
+            return Err(Box::new(slot.fault(lane as u32, FaultKind::Asynchronous(misuse.to_string()), launch)));
+        }
+        let mut left = self.lanes;
+        while left != 0 {
+            let rank = ranks[left.trailing_zeros() as usize];
+            let lanes = lanes_of(left).filter(|&lane| ranks[lane] == rank).fold(0, |all, lane| all | 1 << lane);
+            left &= !lanes;
+            let form = Form::of(&within, lanes, self.bytes);
+            let share = Share { lanes, address: &within, form, load: &mut *self.load, ..self };
+            if rank == own {
+                share.in_own(core, lsu, m)?;
+            } else {
+                share.elsewhere(rank, core, lsu, m)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Lanes whose addresses lie in the CTA of another rank: a request to its SM.
+    fn elsewhere(mut self, rank: u32, core: &mut IssueCore, lsu: &mut Lsu, m: &mut Moment<'_>) -> Result<(), Fault> {
+        let launch = m.launch(&core.slots[self.warp]);
+        self.check("shared", u64::from(launch.shared_bytes), core, m)?;
+        // All checks are done before anything changes.
+        let Share { warp, pc, inst, mem, bytes, lanes, address, .. } = self;
+        let barriers = if mem.completes(inst) { Some(self.barriers(launch, core)?) } else { None };
+        let kind = match mem.kind {
+            MemKind::Store => RemoteKind::Store,
+            MemKind::Atomic | MemKind::Reduction => RemoteKind::Atomic(mem.kind == MemKind::Atomic),
+            _ => RemoteKind::Load,
+        };
+        let load = if matches!(kind, RemoteKind::Load | RemoteKind::Atomic(true)) {
+            let load = self.open_load(lsu);
+            lsu.load(load).left += 1;
+            Some(load)
+        } else {
+            core.slots[warp].under_way.stores += 1;
+            None
+        };
+        // The box of a request that was answered, as a rule: all that it has is written anew.
+        let slot = &core.slots[warp];
+        let cta = &core.ctas[usize::from(slot.cta)];
+        let Some(seat) = &cta.seat else { unreachable!("a CTA of a cluster has its seat") };
+        let mut access = lsu.remote.spare.pop().unwrap_or_default();
+        access.from = RemoteSource { sm: m.w.index, warp: warp as u8, pc: pc as u32, load };
+        access.to = seat.peer(launch, m.record.launch(slot.launch), cta.cta, rank);
+        (access.kind, access.lanes, access.bytes) = (kind, lanes, bytes as u8);
+        (access.elem, access.atom, access.barriers) = (mem.elem, mem.atom, barriers);
+        let atomic = matches!(kind, RemoteKind::Atomic(_));
+        access.passes = passes(address, lanes, bytes, m.p.shared.banks, atomic);
+        // Operands are read at issue, as those of stores to global memory are.
+        for lane in lanes_of(lanes) {
+            access.at[lane] = address[lane] as u32;
+            if atomic {
+                (access.a[lane], access.b[lane]) = slot.warp.atomic_operands(inst, launch, lane as u32);
+            }
+        }
+        if kind == RemoteKind::Store {
+            slot.warp.gather(inst, launch, lanes, &apart(), &mut access.data);
+        }
+        lsu.remote.counted.count(kind, lanes.count_ones() * bytes);
+        lsu.remote.leaving.push_back(access);
+        let entry = lsu.entry(warp as u8, Work::Leaves, NO_LOAD);
+        lsu.queue.push_back(entry);
+        Ok(())
+    }
+
+    /// The address of each lane's barrier, which is there and aligned.
+    fn barriers(&self, launch: &Launch, core: &IssueCore) -> Result<Box<[u32; 64]>, Fault> {
+        let slot = &core.slots[self.warp];
+        let mut barriers = Box::new([0; 64]);
+        for lane in lanes_of(self.lanes) {
+            let (_, at) = slot.warp.completes_at(self.inst, launch, lane as u32, 0);
+            let bytes = BARRIER_BYTES as u32;
+            let kind = if !at.is_multiple_of(BARRIER_BYTES) {
+                FaultKind::Misaligned { address: at, bytes, space: "shared" }
+            } else if at + BARRIER_BYTES > u64::from(launch.shared_bytes) {
+                let hint = format!("there are {} bytes", launch.shared_bytes);
+                FaultKind::OutOfBounds { address: at, bytes, space: "shared", hint }
+            } else {
+                barriers[lane] = at as u32;
+                continue;
+            };
+            return Err(Box::new(slot.fault(lane as u32, kind, launch)));
+        }
+        Ok(barriers)
+    }
+
+    /// What an asynchronous store or reduction of the own CTA's memory has written completes.
+    pub(super) fn complete(&self, core: &mut IssueCore, launch: &Launch) -> Result<(), Fault> {
+        let barriers = self.barriers(launch, core)?;
+        let cta = usize::from(core.slots[self.warp].cta);
+        for lane in lanes_of(self.lanes) {
+            if let Err(misuse) = complete_bytes(&mut core.ctas[cta].shared, barriers[lane].into(), self.bytes) {
+                let kind = FaultKind::Asynchronous(misuse.to_string());
+                return Err(Box::new(core.slots[self.warp].fault(lane as u32, kind, launch)));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What is told of an access to a CTA that is not there any more.
+pub(super) fn ended(rank: u32) -> String {
+    ClusterMisuse::Ended(rank).to_string()
+}
+
+/// Where a lane's bytes lie in a request.
+fn apart() -> [u16; 64] {
+    std::array::from_fn(|lane| 16 * lane as u16)
+}
+
+/// Does in a CTA's shared memory what another asks for; bounds were checked where it was issued.
+pub(super) fn perform(shared: &mut [u8], access: &mut RemoteAccess) {
+    let bytes = usize::from(access.bytes);
+    for lane in lanes_of(access.lanes) {
+        let at = access.at[lane] as usize;
+        let (here, data) = (&mut shared[at..at + bytes], &mut access.data[16 * lane..16 * lane + bytes]);
+        match access.kind {
+            RemoteKind::Load => data.copy_from_slice(here),
+            RemoteKind::Store => here.copy_from_slice(data),
+            // One lane after the other, as each sees what those before it left.
+            RemoteKind::Atomic(_) => {
+                let mut word = [0; 8];
+                word[..bytes].copy_from_slice(here);
+                let old = u64::from_le_bytes(word);
+                match try_atomic(access.atom, access.elem, old, access.a[lane], access.b[lane]) {
+                    Ok(new) => here.copy_from_slice(&new.to_le_bytes()[..bytes]),
+                    Err(misuse) => {
+                        access.fault = Some((lane as u8, misuse.to_string()));
+                        return;
+                    }
+                }
+                access.a[lane] = old;
+            }
+        }
+        if let Some(barriers) = &access.barriers
+            && let Err(misuse) = complete_bytes(shared, barriers[lane].into(), bytes as u32)
+        {
+            access.fault = Some((lane as u8, misuse.to_string()));
+            return;
+        }
+    }
+}
+
+/// Writes what an answer brings to the registers of its warp.
+pub(super) fn write_answer(warp: &mut Warp, inst: &Inst, launch: &Launch, access: &RemoteAccess) {
+    match access.kind {
+        RemoteKind::Load => warp.write_back(inst, launch, access.lanes, &apart(), &access.data),
+        RemoteKind::Atomic(true) => {
+            lanes_of(access.lanes).for_each(|lane| warp.write_atomic(inst, lane as u32, access.a[lane]));
+        }
+        RemoteKind::Store | RemoteKind::Atomic(false) => {}
+    }
+}
