@@ -131,6 +131,21 @@ fn a_copy_is_in_shared_memory_when_a_load_would_be_in_its_register_and_not_a_cyc
 }
 
 #[test]
+fn a_copy_of_which_no_lane_reads_a_byte_writes_zeros_for_every_lane() {
+    // Every word of the tile is 7 before the copy.
+    let words = stored(
+        &warm(),
+        &format!(
+            "{WARM}mov.u32 %r5, 7;\nst.shared.u32 [%r1], %r5;\nmov.u32 %r6, 0;\n\
+             cp.async.ca.shared.global [%r1], [%d1], 4, %r6;\ncp.async.wait_all;\nld.shared.u32 %r10, [%r1];\n\
+             setp.eq.u32 %p1, %r10, 0;\nvote.sync.ballot.b32 %r11, %p1, 0xffffffff;\ncvt.u64.u32 %d2, %r11;\n\
+             st.global.u64 [%out], %d2;"
+        ),
+    );
+    assert_eq!(words[0], 0xffff_ffff);
+}
+
+#[test]
 fn wait_group_1_leaves_the_last_group_under_way() {
     // The first copy hits the L1, the second comes from memory.
     let words = stored(

@@ -188,7 +188,10 @@ pub(super) fn write_copy(warp: usize, slot: &WarpSlot, cta: &mut CtaSlot, copy: 
     for lane in lanes_of(copy.lanes) {
         let (at, read) = (copy.targets.to[lane] as usize, usize::from(copy.targets.bytes[lane]));
         let target = &mut cta.shared[at..at + bytes];
-        target[..read].copy_from_slice(&words[16 * lane..16 * lane + read]);
+        // Where no lane reads there are no words at all.
+        if read > 0 {
+            target[..read].copy_from_slice(&words[16 * lane..16 * lane + read]);
+        }
         target[read..].fill(0);
     }
 }
