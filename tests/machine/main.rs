@@ -42,5 +42,6 @@ mod same_results;
 mod sampled;
 mod streams;
 mod traces;
+mod triton;
 mod unified_l1;
 mod warp_groups;

@@ -66,7 +66,11 @@ pub(crate) fn check(machine_name: &str, name: &str, ways: &[RunOptions<'_>]) {
         assert!(first.memory == *reference.memory(), "{name}: memory differs from the functional run's");
         let instructions = sum(first.assembly.sms().map(|s| s.counters()), "warp_instructions") as f64;
         let functional = reference.metrics()["warp_instructions"];
-        assert!(if WAITS.contains(&name) { instructions > functional } else { instructions == functional }, "{name}");
+        // All warps of these test their barriers, on both drivers as often as it takes.
+        if !crate::triton::PROGRAMS.contains(&name) {
+            let waits = WAITS.contains(&name);
+            assert!(if waits { instructions > functional } else { instructions == functional }, "{name}");
+        }
     }
     crate::accounts::assert_conserved(name, &spec, &first.assembly);
     let of = |run: &Timed| (run.assembly.simulation.digest(), run.assembly.simulation.stats().events());

@@ -1,4 +1,4 @@
-//! Bulk copies of the functional driver: each happens at once, those of one instruction in the order of lanes.
+//! Bulk copies of the functional driver: each happens at once, those of an instruction in the order of lanes.
 //!
 //! Its bytes complete at its barrier in the same step, so that nothing is left for a group to wait for.
 //! Observers hear of what it reads and writes; the barrier's word is its own business.
