@@ -76,7 +76,8 @@ fn values_are_those_of_the_functional_driver_and_every_request_is_served() {
 fn races_are_found_where_a_barrier_of_the_cluster_is_missing_and_nowhere_else() {
     let races = |text: &str| {
         let (_folder, recipe) = all_of(text);
-        let experiment = recipe.set("sm.count", 16).build().unwrap_or_else(|faults| panic!("{faults}"));
+        let recipe = recipe.set("sm.count", 16).set("l2.slices", 16).set("controller.channels", 16);
+        let experiment = recipe.build().unwrap_or_else(|faults| panic!("{faults}"));
         let outcome = run(&experiment, &Conduct { races: true, ..Conduct::default() }).outcome;
         outcome.races.expect("they are looked for").iter().map(ToString::to_string).collect::<Vec<_>>()
     };
