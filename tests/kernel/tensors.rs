@@ -141,9 +141,9 @@ fn steps_leave_elements_out_and_nan_is_what_fills() {
 fn swizzled_tiles_are_those_that_the_programming_guide_draws() {
     let input = pattern(65536);
     for (swizzle, words, place) in [
-        (Swizzle::B128, 32, (|y, x| x ^ y % 8) as fn(usize, usize) -> usize),
-        (Swizzle::B64, 16, |y, x| x ^ (y / 2) % 4),
-        (Swizzle::B32, 8, |y, x| x ^ (y / 4) % 2),
+        (Swizzle::B128, 32, (|y, x| x ^ (y % 8)) as fn(usize, usize) -> usize),
+        (Swizzle::B64, 16, |y, x| x ^ (y / 2 % 4)),
+        (Swizzle::B32, 8, |y, x| x ^ (y / 4 % 2)),
     ] {
         let map = TensorMap { swizzle, ..dense(TensorElem::U32, 0, &[64, 64], &[words, 24]) };
         let maps = |[a, b]: [u64; 2]| vec![TensorMap { address: a, ..map }, TensorMap { address: b, ..map }];
@@ -177,9 +177,7 @@ fn stores_leave_out_what_is_outside_and_swizzle_as_loads_do() {
         for row in 0..10 {
             for column in 0..20 {
                 let word = u32::from_le_bytes(
-                    input[(row as usize - if row < 4 { 0 } else { 3 }) * 80 + (column + 4) % 20 * 4..][..4]
-                        .try_into()
-                        .unwrap(),
+                    input[(row - if row < 4 { 0 } else { 3 }) * 80 + (column + 4) % 20 * 4..][..4].try_into().unwrap(),
                 );
                 let inside = row >= 4 && column < 13;
                 assert_eq!(words[row * 20 + column], if inside { word } else { 0 }, "{swizzle:?} {row} {column}");

@@ -23,6 +23,7 @@ mod repeats;
 mod riscv;
 mod streams;
 mod surfaces;
+mod tensors;
 mod textures;
 mod undetermined;
 mod validity;

@@ -19,6 +19,7 @@
 
 use super::alu::{HalfFormat, HalfType};
 use super::ir::{AtomOp, Elem};
+use super::launch::MAX_SHARED;
 use durawarp_checkpoint::value;
 
 /// Bytes of a map.
@@ -269,6 +270,10 @@ impl TensorMap {
         if let Some(span) = self.swizzle.span_bytes().filter(|span| row > *span) {
             faults.push(format!("a row of a box has {row} bytes, more than the {span} of its swizzle"));
         }
+        // What a box has is known where all of it is right.
+        if faults.is_empty() && self.box_bytes() > MAX_SHARED {
+            faults.push(format!("a box has more than {MAX_SHARED} bytes, which no shared memory has"));
+        }
         if faults.is_empty() { Ok(()) } else { Err(faults) }
     }
 
@@ -412,6 +417,10 @@ mod tests {
         assert_eq!(narrow.check().unwrap_err(), ["a row of a box has 12 bytes, which is no multiple of 16"]);
         let wide = TensorMap { swizzle: Swizzle::B32, box_sizes: [12, 1, 1, 1, 1], ..map() };
         assert!(wide.check().unwrap_err()[0].contains("more than the 32 of its swizzle"));
+        let still = TensorMap { steps: [1, 0, 1, 1, 1], ..map() };
+        assert!(still.check().unwrap_err()[0].contains("in steps of 1 to 8 elements, not 0"));
+        let large = TensorMap { box_sizes: [4, 256, 256, 256, 1], dimensions: 4, steps: [1; 5], ..map() };
+        assert_eq!(large.check().unwrap_err(), ["a box has more than 16777216 bytes, which no shared memory has"]);
     }
 
     #[test]
