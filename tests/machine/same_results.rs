@@ -44,7 +44,7 @@ fn timed(spec: &MachineSpec, workload: &Resolved, reference: &FunctionalRun, opt
 }
 
 /// Real threads, from the first round on.
-fn threads(threads: usize, placement: Placement) -> RunOptions<'static> {
+pub(super) fn threads(threads: usize, placement: Placement) -> RunOptions<'static> {
     RunOptions {
         threads,
         oversubscribe: true,

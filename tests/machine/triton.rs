@@ -1,9 +1,9 @@
 //! Kernels that Triton compiled for Hopper, which fetch and store tiles by tensor maps and multiply by `wgmma`: a product of
 //! matrices, and attention after the algorithm of FlashAttention 2. Their values beside those of the manifests.
 
-use crate::same_results::check;
+use crate::same_results::{check, threads};
 use durawarp::crash::CrashRequest;
-use durawarp::engine::{Fallback, Placement, Rebalance, RunOptions};
+use durawarp::engine::Placement;
 use durawarp::kernel::functional::Limits;
 use durawarp::kernel::functional::scrutiny::Scrutiny;
 use durawarp::run::Experiment;
@@ -14,14 +14,6 @@ pub(super) const PROGRAMS: [&str; 2] = ["tests/machine/triton_tma_matmul", "test
 
 #[test]
 fn values_are_those_of_the_manifests_and_bits_those_of_one_thread() {
-    let threads = |threads: usize, placement: Placement| RunOptions {
-        threads,
-        oversubscribe: true,
-        fallback: Fallback::Never,
-        rebalance: Rebalance::Never,
-        placement,
-        ..RunOptions::default()
-    };
     for program in PROGRAMS {
         check("hopper-h100", program, &[threads(2, Placement::Shuffled(3)), threads(8, Placement::RoundRobin)]);
     }

@@ -4,8 +4,8 @@
 //! One CTA of 128 threads, a warp on each scheduler; the time between two instructions is taken with `%clock64`.
 
 use crate::bench_machine::{Bench, SETTLE, machine};
-use crate::same_results::check;
-use durawarp::engine::{Fallback, Placement, Rebalance, RunOptions};
+use crate::same_results::{check, threads};
+use durawarp::engine::Placement;
 use durawarp::kernel::functional::Limits;
 use durawarp::kernel::functional::scrutiny::Scrutiny;
 use durawarp::kernel::memory::Medium;
@@ -162,14 +162,6 @@ fn machines_without_such_products_refuse_them_before_the_run_and_name_those_that
 
 #[test]
 fn a_kernel_of_triton_has_the_values_of_the_functional_run_at_any_number_of_threads() {
-    let threads = |threads: usize, placement: Placement| RunOptions {
-        threads,
-        oversubscribe: true,
-        fallback: Fallback::Never,
-        rebalance: Rebalance::Never,
-        placement,
-        ..RunOptions::default()
-    };
     check("hopper-h100", MATMUL, &[threads(2, Placement::Shuffled(3)), threads(8, Placement::RoundRobin)]);
 }
 
