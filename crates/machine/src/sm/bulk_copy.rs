@@ -86,8 +86,12 @@ mod tests {
     use super::*;
     use durawarp_kernel::tensor_map::{Fill, Swizzle, TensorElem, TensorMap, Tile};
 
-    /// All parts: of a line its address, the first byte in it, the byte of the copy, bytes, bits of the mask.
-    fn parts(operands: &BulkOperands) -> Vec<Result<(u64, u32, u32, u32, u32), u32>> {
+    /// Of a line its address, the first byte in it, the byte of the copy, bytes, bits of the mask; bytes that
+    /// are not there.
+    type Seen = Result<(u64, u32, u32, u32, u32), u32>;
+
+    /// All parts.
+    fn parts(operands: &BulkOperands) -> Vec<Seen> {
         let (mut parts, mut at) = (Vec::new(), 0);
         while at < operands.bytes {
             let part = CopyPart::of(operands, at, 128);
