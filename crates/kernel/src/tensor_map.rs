@@ -457,7 +457,7 @@ mod tests {
             let mut from = 0;
             while from < tile.map.box_bytes() {
                 let run = tile.run(from, 128);
-                assert!(run.bytes > 0 && run.bytes % 4 == 0);
+                assert!(run.bytes > 0 && run.bytes.is_multiple_of(4));
                 found.extend((0..run.bytes / 4).map(|i| run.global.map(|global| global + 4 * u64::from(i))));
                 from += run.bytes;
             }
