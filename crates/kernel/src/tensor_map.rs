@@ -5,7 +5,7 @@
 //!
 //! | bytes | what they have |
 //! |---|---|
-//! | 0 to 3 | [`MARK`], by which other bytes are told from a map |
+//! | 0 to 3 | a mark, by which other bytes are told from a map |
 //! | 4, 5, 6, 7 | dimensions, type of elements, swizzle, fill |
 //! | 16 to 23 | first address |
 //! | 24 to 55 | bytes from element to element of dimensions 1 to 4 |
