@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Fetches two kernels that others wrote, beside their manifests: FlashAttention 2's forward kernel out of vLLM's wheel, and
-# CUTLASS's dense product for sm_90a, compiled by its own compiler. Needs Python 3.11 or later with pip, git, `cuobjdump`
-# (of a CUDA toolkit, or of Triton's wheel: set CUOBJDUMP) and 2 GB of disk; needs no GPU. Then:
+# CUTLASS's dense product for sm_90a, compiled by its own compiler. Needs Python 3.11 with pip, git, unzip and 3 GB of disk;
+# needs neither CUDA nor a GPU (`cuobjdump` is that of Triton's wheel). Then:
 #
 #   durawarp run benches/others/fa2 --machine ampere-a100
 #   durawarp run benches/others/cutlass_gemm
@@ -16,7 +16,8 @@ pip="$work/venv/bin/pip"
 # The kernel of halves, 64 columns a head, neither dropout, causal, local, alibi nor softcap, whole blocks.
 "$pip" download -q --no-deps --only-binary :all: --platform manylinux_2_28_x86_64 -d "$work" vllm==0.33.0
 unzip -q -d "$work" "$work"/vllm-*.whl 'vllm/vllm_flash_attn/_vllm_fa2_C.abi3.so'
-(cd "$work" && "${CUOBJDUMP:-cuobjdump}" -xptx all vllm/vllm_flash_attn/_vllm_fa2_C.abi3.so >/dev/null)
+"$pip" install -q triton==3.9.0
+(cd "$work" && venv/lib/python3*/site-packages/triton/backends/nvidia/bin/cuobjdump -xptx all vllm/vllm_flash_attn/_vllm_fa2_C.abi3.so >/dev/null)
 python3 - "$work" "$here/fa2/kernel.ptx" <<'PYTHON'
 import pathlib, re, sys
 
@@ -33,8 +34,8 @@ PYTHON
 
 "$pip" install -q nvidia-cutlass-dsl==4.8.1
 git clone -q --filter=blob:none --no-checkout https://github.com/NVIDIA/cutlass "$work/cutlass"
-git -C "$work/cutlass" checkout -q 7107b0553
-cp "$work/cutlass/examples/python/CuTeDSL/cute/hopper/kernel/dense_gemm/dense_gemm.py" "$work"
+git -C "$work/cutlass" show 7107b0553:examples/python/CuTeDSL/cute/hopper/kernel/dense_gemm/dense_gemm.py > "$work/dense_gemm.py"
+mkdir "$work/dump"
 (cd "$work" && CUTE_DSL_ARCH=sm_90a CUTE_DSL_KEEP_PTX=1 CUTE_DSL_DUMP_DIR="$work/dump" venv/bin/python - <<'PYTHON'
 import cutlass, cutlass.cute as cute
 from cutlass.cute.runtime import make_fake_compact_tensor
@@ -51,4 +52,5 @@ product = HopperWgmmaGemmKernel(cutlass.Float32, (128, 128), (1, 1))
 cute.compile(product, matrix(256, 256), matrix(128, 256), matrix(256, 128), make_fake_stream())
 PYTHON
 )
-sed -E 's/kernel_cutlass_kernel_[A-Za-z0-9_]*_0([(_])/dense_gemm\1/' "$work"/dump/*.ptx > "$here/cutlass_gemm/kernel.ptx"
+sed -E 's/kernel_cutlass_kernel_[A-Za-z0-9_]*_0([(_])/dense_gemm\1/' "$work"/dump/*.ptx > "$work/kernel.txt"
+cp "$work/kernel.txt" "$here/cutlass_gemm/kernel.ptx"
