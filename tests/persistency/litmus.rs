@@ -71,6 +71,7 @@ fn bugs_show_at_the_level_that_the_page_says() {
         ("message_passing_no_fence", [false, true, true]),
         ("message_passing_no_write_back", [true, true, true]),
         ("bulk_no_wait", [true, true, true]),
+        ("tensor_no_wait", [true, true, true]),
         ("wrong_line", [true, true, true]),
         ("flag_before_log", [true, true, true]),
         ("data_before_flag", [true, true, true]),
@@ -259,7 +260,8 @@ fn every_program_gives_what_it_says_under_every_scheme_in_every_domain() {
         let domains = |scheme: &dyn Scheme| if scheme.regions().is_some() { &DOMAINS[1..2] } else { &DOMAINS[..] };
         let of_scheme = |scheme: &'static str, domains: &'static [&str]| domains.iter().map(move |of| (scheme, *of));
         // Regions refuse bulk copies: tests/machine/bulk_copies.rs.
-        let takes = |scheme: &dyn Scheme| scheme.regions().is_none() || !path.contains("/bulk_");
+        let copies = ["/bulk_", "/tensor_"].iter().any(|part| path.contains(part));
+        let takes = |scheme: &dyn Scheme| scheme.regions().is_none() || !copies;
         let cases: Vec<_> =
             schemes.iter().filter(|of| takes(&***of)).flat_map(|of| of_scheme(of.name(), domains(&**of))).collect();
         cases.into_iter().map(move |(scheme, domain)| (path.clone(), scheme, domain))
