@@ -179,7 +179,7 @@ pub struct ClusterPhases {
 value!(record ClusterPhases { arrived, over });
 
 impl ClusterPhases {
-    /// No CTA of so many has come.
+    /// A cluster of `ctas` CTAs, none of which has come.
     pub fn new(ctas: u32) -> Self {
         ClusterPhases { arrived: SmallVec::from_elem(0, ctas as usize), over: 0 }
     }

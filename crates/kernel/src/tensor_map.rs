@@ -123,21 +123,27 @@ impl Swizzle {
     /// Where the byte lies that would lie at this address in shared memory.
     #[inline]
     pub fn place(self, address: u64) -> u64 {
-        address ^ ((address >> 7 & self.units()) << 4)
+        self.place_from(0, address)
+    }
+
+    /// The same where the pattern begins at this row of 128 bytes, as a descriptor of `wgmma` may say.
+    #[inline]
+    pub fn place_from(self, row: u64, address: u64) -> u64 {
+        address ^ (((address >> 7).wrapping_sub(row) & (self.chunks() - 1)) << 4)
     }
 
     /// Bytes of a row of a box, at most.
     pub fn span_bytes(self) -> Option<u32> {
-        (self != Swizzle::None).then(|| 16 * (self.units() as u32 + 1))
+        (self != Swizzle::None).then(|| 16 * self.chunks() as u32)
     }
 
-    /// Units of 16 bytes within which bytes are moved, less 1.
-    fn units(self) -> u64 {
+    /// Chunks of 16 bytes that change places among each other.
+    pub fn chunks(self) -> u64 {
         match self {
-            Swizzle::None => 0,
-            Swizzle::B32 => 1,
-            Swizzle::B64 => 3,
-            Swizzle::B128 => 7,
+            Swizzle::None => 1,
+            Swizzle::B32 => 2,
+            Swizzle::B64 => 4,
+            Swizzle::B128 => 8,
         }
     }
 }

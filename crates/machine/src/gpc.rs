@@ -17,7 +17,7 @@ pub struct Gpcs {
 }
 
 impl Gpcs {
-    /// So many SMs in so many GPCs; 0 for a machine without.
+    /// `sms` SMs in `count` GPCs; 0 GPCs on a machine without.
     pub fn new(sms: u16, count: u16) -> Self {
         Gpcs { sms, count }
     }

@@ -458,9 +458,8 @@ impl Cta {
         observer: &mut Option<Observer<'_>>,
     ) -> Result<(), RunError> {
         let (cta, warp) = (self.index, &mut self.warps[w]);
-        warp.check_whole(launch, lanes, step.name()).map_err(RunError::Fault)?;
         if step != GroupStep::Multiply {
-            return Ok(());
+            return warp.check_whole(launch, lanes, step.name()).map_err(RunError::Fault);
         }
         if let Some(observer) = observer.as_mut().filter(|observer| observer.wanted.accesses) {
             let of = (cta, w as u32);

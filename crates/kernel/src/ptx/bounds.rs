@@ -5,7 +5,7 @@
 //! |---|---|
 //! | `.maxntid x, y, z` | a launch has at most x y z threads a CTA |
 //! | `.reqntid x, y, z` | a launch has this block |
-//! | `.reqnctapercluster x, y, z` | clusters of a launch have so many CTAs, its grid is a multiple of them |
+//! | `.reqnctapercluster x, y, z` | extents of a launch's clusters in CTAs; its grid is a multiple of them |
 //! | `.explicitcluster` | a launch states its clusters |
 //! | `.maxclusterrank n` | a cluster has at most n CTAs |
 //! | `.maxnreg n` | a thread has at most n registers |

@@ -16,13 +16,14 @@
 //! | across, none | lines `8 m` to `8 m + 7` of `k` | 16 (k % 8) + stride m + leading (k / 8) |
 //! | across, swizzled | the same | 16 w (k % 8) + 16 (m % w) + leading (m / w) + stride (k / 8) |
 //!
-//! A swizzle exchanges chunks of a row by the address: bits 4 to 6 ^= bits 7 to 9, of 64 bytes 4 to 5 ^= 7 to
-//! 8, of 32 bytes 4 ^= 7. These are the canonical layouts of CuTe (`mma_traits_sm90_gmma.hpp`). A base offset
-//! is the row of 128 bytes at which the pattern begins, for patterns that begin elsewhere than at a multiple
-//! of their size.
+//! A swizzle exchanges chunks of a row by the address, as that of a tile does ([`Swizzle`]). These are the
+//! canonical layouts of CuTe (`mma_traits_sm90_gmma.hpp`). A base offset is the row of 128 bytes at which the
+//! pattern begins, for patterns that begin elsewhere than at a multiple of their size.
 //!
 //! Not modelled: the ISA's reserved bits, which are not looked at. Addresses are not taken modulo 256 KB:
 //! those beyond shared memory are faults.
+
+use super::super::tensor_map::Swizzle;
 
 /// A matrix by its descriptor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,8 +33,7 @@ pub(crate) struct SharedMatrix {
     stride: u32,
     /// The row of 128 bytes at which the pattern of a swizzle begins.
     base: u32,
-    /// Chunks of a row: 1 without a swizzle.
-    width: u32,
+    swizzle: Swizzle,
     /// Chunks hold 8 lines of one k.
     across: bool,
 }
@@ -42,9 +42,9 @@ impl SharedMatrix {
     /// What a descriptor says.
     pub(crate) fn of(descriptor: u64, across: bool) -> SharedMatrix {
         let offset = |from: u32| ((descriptor >> from) as u32 & 0x3fff) << 4;
-        let width = [1, 8, 4, 2][(descriptor >> 62) as usize];
+        let swizzle = [Swizzle::None, Swizzle::B128, Swizzle::B64, Swizzle::B32][(descriptor >> 62) as usize];
         let base = (descriptor >> 49) as u32 & 7;
-        SharedMatrix { start: offset(0), leading: offset(16), stride: offset(32), base, width, across }
+        SharedMatrix { start: offset(0), leading: offset(16), stride: offset(32), base, swizzle, across }
     }
 
     /// Its lines lie across.
@@ -62,8 +62,8 @@ impl SharedMatrix {
     /// The first byte of element `k` of a line, whose elements have `bytes` bytes: of lines that lie across,
     /// 2.
     pub(crate) fn byte(&self, line: u32, k: u32, bytes: u32) -> u32 {
-        let &SharedMatrix { start, leading, stride, width, .. } = self;
-        let swizzled = width > 1;
+        let &SharedMatrix { start, leading, stride, swizzle, .. } = self;
+        let (width, swizzled) = (swizzle.chunks() as u32, swizzle != Swizzle::None);
         let (chunk, within) = if self.across {
             let m = line / 8;
             let chunk = match swizzled {
@@ -76,12 +76,7 @@ impl SharedMatrix {
             let next = if swizzled { 16 } else { leading };
             (16 * width * (line % 8) + stride * (line / 8) + next * c, within)
         };
-        self.swizzle(start + chunk) + within
-    }
-
-    /// Where a chunk of this address is.
-    fn swizzle(&self, address: u32) -> u32 {
-        address ^ ((address >> 7).wrapping_sub(self.base) & (self.width - 1)) << 4
+        swizzle.place_from(self.base.into(), (start + chunk).into()) as u32 + within
     }
 }
 

@@ -127,7 +127,7 @@ impl BulkOperands {
         if bulk.kind != BulkKind::Prefetch {
             let (align, swizzled) = match tile {
                 None => (ALIGN, bytes),
-                // A swizzle moves units within stretches of so many bytes.
+                // A swizzle moves chunks within stretches of its span.
                 Some(tile) => (TILE_ALIGN, bytes.next_multiple_of(tile.map.swizzle.span_bytes().unwrap_or(1))),
             };
             in_shared(shared, swizzled, align, launch)?;

@@ -119,7 +119,7 @@ impl Grid {
         Grid { sequence, demand, first, sent: 0, done: 0, cluster: 1, placed: Vec::new(), leaves: (0, 0) }
     }
 
-    /// The same of a launch whose clusters have so many CTAs.
+    /// The same of a launch with clusters of `ctas` CTAs.
     pub(super) fn in_clusters(self, ctas: u32) -> Self {
         Grid { cluster: ctas, ..self }
     }
@@ -265,7 +265,7 @@ impl CtaDispatch {
         None
     }
 
-    /// CTAs of clusters that are resident at once on empty SMs, where an SM holds so many CTAs.
+    /// CTAs that are resident at once on empty SMs, in clusters of `ctas`, where an SM holds `of_sm`.
     pub(super) fn most_in_clusters(&self, ctas: u32, of_sm: u32) -> u64 {
         let of_gpc = |sms: std::ops::Range<u16>| sms.len() as u64 * u64::from(of_sm) / u64::from(ctas);
         self.gpcs.iter().map(of_gpc).sum::<u64>() * u64::from(ctas)

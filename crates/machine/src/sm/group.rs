@@ -121,7 +121,7 @@ pub(super) fn read_by_group(
 }
 
 impl TensorSpec {
-    /// The times of a product, whose warp's scheduler is one of so many.
+    /// The times of a product on an SM of `schedulers` schedulers.
     pub(super) fn group_times(&self, product: &GroupProduct, schedulers: u32) -> GroupTimes {
         let rate = self.group_rate(product.elements);
         assert!(rate > 0, "a machine without such products has refused the kernel");

@@ -26,7 +26,7 @@ pub(super) struct Seat {
 value!(record Seat { rank, sms, arrivals, phases, waiting });
 
 impl Seat {
-    /// The seat of a CTA that begins, in an SM of so many warp slots.
+    /// The seat of a CTA that begins, in an SM of `warps` warp slots.
     pub(super) fn new(places: ClusterPlaces, warps: usize) -> Box<Self> {
         let ClusterPlaces { rank, sms } = places;
         let phases = ClusterPhases::new(sms.len() as u32);

@@ -27,8 +27,8 @@ use super::words::{Family, Mods};
 /// What lowers which opcodes.
 pub(super) const FAMILY: &[Family] = &[(&["mma"], |l, i, m| l.mma(i, m))];
 
-/// Types of elements, in the order in which `mma` names those of d, a, b and c.
-const TYPES: [(&str, &str); 13] = [
+/// Types of elements.
+pub(super) const TYPES: [(&str, &str); 13] = [
     ("f16", "f16"),
     ("f32", "f32"),
     ("bf16", "bf16"),

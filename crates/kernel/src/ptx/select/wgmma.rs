@@ -18,25 +18,11 @@ use super::super::ast::{Instruction, Operand, OperandKind};
 use super::super::draft::{Arg, GroupDraft};
 use super::super::lower::{Lower, Lowered};
 use super::super::types::Ty;
-use super::mma::{factors_of, sums_of};
+use super::mma::{TYPES, factors_of, sums_of};
 use super::words::{Family, Mods};
 
 /// What lowers which opcodes.
 pub(super) const FAMILY: &[Family] = &[(&["wgmma"], |l, i, m| l.wgmma(i, m))];
-
-/// Types of elements, in the order in which `wgmma` names those of d, a and b.
-const TYPES: [(&str, &str); 10] = [
-    ("f16", "f16"),
-    ("f32", "f32"),
-    ("bf16", "bf16"),
-    ("tf32", "tf32"),
-    ("e4m3", "e4m3"),
-    ("e5m2", "e5m2"),
-    ("s8", "s8"),
-    ("u8", "u8"),
-    ("s32", "s32"),
-    ("b1", "b1"),
-];
 
 /// Columns and k of a shape such as `m64n256k16`.
 fn shape(word: &str) -> Option<(u16, u32)> {
@@ -44,7 +30,7 @@ fn shape(word: &str) -> Option<(u16, u32)> {
     Some((columns.parse().ok()?, k.parse().ok()?))
 }
 
-/// There is a product of so many columns.
+/// The ISA has a product with this number of columns.
 fn has_columns(columns: u16, elements: GroupElements) -> bool {
     let of_integers = matches!(elements, GroupElements::Bytes | GroupElements::Bits);
     let there = (8..=256).contains(&columns) && columns.is_multiple_of(8);
