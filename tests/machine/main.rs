@@ -28,6 +28,7 @@ mod line_buffer;
 mod litmus;
 mod mappings;
 mod memory_controller;
+mod memory_pipeline;
 mod occupancy;
 mod optane;
 mod persist_stalls;

@@ -16,6 +16,7 @@
 //! are performed. Not modelled: instruction fetch (every instruction hits), operand-collector bank conflicts,
 //! register-file ports.
 
+mod address_units;
 mod barriers;
 mod bulk;
 mod bulk_copy;
@@ -120,7 +121,7 @@ impl Sm {
         Sm {
             launches: None,
             core: IssueCore::new(&p),
-            lsu: Lsu::new(p.sm.lsu_entries),
+            lsu: Lsu::new(&p),
             memory: memory_side(&p, &w, wants.persist_order),
             front_end: FrontEndWaits::new(wants.front_end, p.sm.coalescer, w.line_bytes),
             engine: CopyEngine::new(p.sm.warps),
@@ -448,25 +449,31 @@ impl Sm {
         next = next.min(if self.engine.is_busy() { self.engine.next_after(cycle) } else { u32::MAX });
         let (mut on_unit, mut on_memory) = (0, 0);
         let memory_open = self.lsu.has_room();
-        for s in &self.core.schedulers {
+        for (nth, s) in self.core.schedulers.iter().enumerate() {
             // A warp that a unit keeps back issues when the unit is free; one that the full load-store unit
             // keeps back, when that has moved on.
             let mut wanted = s.wanted();
             while wanted != 0 {
                 let unit = next_unit(&mut wanted);
                 let waiting = s.waiting(unit);
-                if unit == Unit::Memory as usize && !memory_open {
+                let memory = unit == Unit::Memory as usize;
+                if memory && (!memory_open || self.lsu.addresses.is_full(nth, cycle)) {
                     on_memory += waiting;
                 } else {
                     on_unit += waiting;
+                }
+                if !memory || memory_open {
                     next = next.min(s.free_at[unit].max(cycle + 1));
                 }
             }
         }
         let cleans = self.memory.leaving.cleaning.is_pending() || !self.host.outbox.cleans().is_empty();
         let leaves = !self.host.outbox.persists().is_empty() && self.memory.port.network.has_room();
-        if leaves || (cleans || !self.lsu.queue.is_empty()) && !self.lsu.blocked {
+        if leaves || cleans && !self.lsu.blocked {
             next = next.min(self.lsu.free_at.max(cycle + 1));
+        }
+        if !self.lsu.queue.is_empty() && !self.lsu.blocked {
+            next = next.min(self.lsu.next_at().max(cycle + 1));
         }
         self.core.accounts.asleep_on_unit = on_unit;
         self.core.accounts.asleep_on_memory = on_memory;

@@ -37,7 +37,7 @@ const BARRIER_BYTES: u64 = 8;
 /// A request of another SM comes.
 pub(super) fn serve(access: Box<RemoteAccess>, lsu: &mut Lsu) {
     let entry = lsu.entry(u8::MAX, Work::Served(access.passes), NO_LOAD);
-    lsu.queue.push_back(entry);
+    lsu.push(entry);
     lsu.remote.serving.push_back(access);
 }
 
@@ -125,7 +125,7 @@ impl Share<'_> {
         lsu.remote.counted.count(kind, lanes.count_ones() * bytes);
         lsu.remote.leaving.push_back(access);
         let entry = lsu.entry(warp as u8, Work::Leaves, NO_LOAD);
-        lsu.queue.push_back(entry);
+        lsu.push(entry);
         Ok(())
     }
 

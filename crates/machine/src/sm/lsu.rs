@@ -18,11 +18,13 @@ use durawarp_engine::Time;
 use durawarp_kernel::ir::{Inst, Mem, Op};
 use durawarp_persist::handler::Marker;
 
+use super::address_units::AddressUnits;
 use super::copies::CopyUnderWay;
 use super::launches::LaunchTable;
 use super::record::Record;
 use super::seat::RemoteQueues;
 use super::slots::WarpSlot;
+use super::wiring::SmParameters;
 
 /// What an entry does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -229,19 +231,21 @@ pub(super) struct Lsu {
     bulk_requests: u32,
     /// Requests between SMs.
     pub(super) remote: RemoteQueues,
+    /// What each scheduler has of it for itself.
+    pub(super) addresses: AddressUnits,
 }
 
 state!(Lsu {
-    saved: queue, loads, free, free_at, blocked; parts: remote; kept: spare, capacity, stagings, accesses, waiters, spare_atomics, bulk,
+    saved: queue, loads, free, free_at, blocked; parts: remote, addresses; kept: spare, capacity, stagings, accesses, waiters, spare_atomics, bulk,
     bulk_requests
 });
 
 impl Lsu {
-    pub(super) fn new(capacity: u32) -> Self {
+    pub(super) fn new(p: &SmParameters) -> Self {
         Lsu {
             queue: VecDeque::new(),
             spare: Vec::new(),
-            capacity: capacity as usize,
+            capacity: p.sm.lsu_entries as usize,
             loads: Vec::new(),
             free: Vec::new(),
             stagings: Vec::new(),
@@ -253,6 +257,7 @@ impl Lsu {
             bulk: 0,
             bulk_requests: 0,
             remote: RemoteQueues::default(),
+            addresses: AddressUnits::new(p),
         }
     }
 
@@ -315,9 +320,23 @@ impl Lsu {
         self.spare.push(entry);
     }
 
+    /// An entry waits for its turn.
+    #[inline]
+    pub(super) fn push(&mut self, entry: Box<Entry>) {
+        self.addresses.enter();
+        self.queue.push_back(entry);
+    }
+
+    /// Cycle from which the head, if there is one, may go on.
+    #[inline]
+    pub(super) fn next_at(&self) -> u32 {
+        self.free_at.max(self.addresses.next_from())
+    }
+
     /// Takes back the head entry, whose work is done.
-    pub(super) fn retire_head(&mut self) {
+    pub(super) fn retire_head(&mut self, cycle: u32) {
         let Some(mut entry) = self.queue.pop_front() else { unreachable!("there is a head") };
+        self.addresses.leave(cycle);
         entry.accesses.clear();
         entry.parts.clear();
         entry.payloads.clear();
@@ -415,7 +434,7 @@ impl Lsu {
         } else {
             self.load(entry.load).left += accesses;
         }
-        self.queue.push_back(entry);
+        self.push(entry);
     }
 
     /// A line of a bulk copy begins to leave: entries bear the copy's number until [`Lsu::end_bulk`].

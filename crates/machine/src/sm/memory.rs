@@ -317,7 +317,7 @@ impl Share<'_> {
             NO_LOAD
         };
         let entry = lsu.entry(warp as u8, Work::Shared(passes), load);
-        lsu.queue.push_back(entry);
+        lsu.push(entry);
         Ok(())
     }
 

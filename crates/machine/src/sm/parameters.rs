@@ -39,6 +39,9 @@ spec! {
         issue_width: u32 where 1..=2,
         /// Memory instructions that wait for the load-store unit.
         lsu_entries: u32 where 1..=256,
+        /// Memory instructions that a scheduler has places for, from their issue until they have left. 0:
+        /// only those that wait for the load-store unit are bounded.
+        memory_entries: u32 where 0..=64,
         /// How lanes are merged into memory accesses.
         coalescer: Rule,
     }
@@ -119,6 +122,8 @@ spec_by_class! {
         const_cycles: u32 where 1..=10000,
         /// Branches and other control: to the warp's next instruction.
         control_cycles: u32 where 1..=10000,
+        /// From a memory instruction's last request until its place (`sm.memory_entries`) is free.
+        place_cycles: u32 where 0..=1000,
     }
 }
 
@@ -129,6 +134,12 @@ spec_by_class! {
         const_cycles: u32 where 1..=10000,
         /// Memory accesses.
         memory_cycles: u32 where 1..=10000,
+        /// Of a memory instruction's addresses to the next one's, where a scheduler has places for them
+        /// (`sm.memory_entries`).
+        address_cycles: u32 where 1..=1000,
+        /// Of a request to the L1 to the next one of the SM; the passes of an instruction through the banks
+        /// of shared memory take as long at least.
+        request_cycles: u32 where 1..=1000,
         /// Branches and other control.
         control_cycles: u32 where 1..=10000,
     }

@@ -90,9 +90,11 @@ impl Lsu {
         let Some(head) = self.queue.front_mut() else { return Stepped::Nothing };
         let (work, load) = (head.work, head.load);
         if let Work::Shared(passes) = work {
-            self.free_at = m.cycle + passes;
-            self.retire_head();
-            let ready = m.cycle + m.p.shared.latency_cycles - 1 + (passes - 1);
+            let least = m.p.interval.request_cycles;
+            let held = passes.max(least);
+            self.free_at = m.cycle + held;
+            self.retire_head(m.cycle);
+            let ready = m.cycle + m.p.shared.latency_cycles - 1 + (held - least);
             return if load == NO_LOAD { Stepped::Nothing } else { Stepped::Answered { load, ready } };
         }
         if let Work::Leaves | Work::Served(_) = work {
@@ -125,16 +127,17 @@ impl Lsu {
             return Stepped::Nothing;
         };
         let Some(head) = self.queue.front_mut() else { unreachable!("the head is still there") };
+        self.free_at = m.cycle + m.p.interval.request_cycles;
         head.next += 1;
         if head.next == head.accesses.len() {
-            self.retire_head();
+            self.retire_head(m.cycle);
         }
         stepped
     }
 
     /// The head is a request between SMs.
     fn step_remote(&mut self, work: Work, cycle: u32) -> Stepped {
-        self.retire_head();
+        self.retire_head(cycle);
         match work {
             Work::Served(passes) => {
                 self.free_at = cycle + passes;

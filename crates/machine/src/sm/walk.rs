@@ -81,7 +81,16 @@ impl Sm {
             units |= 1 << unit as u8;
             self.core.schedulers[scheduler].free_at[unit as usize] = cycle + self.core.interval[class as usize];
             self.core.class_counts[class as usize] += 1;
+            if unit == Unit::Memory {
+                self.lsu.addresses.issues(scheduler, cycle);
+            }
             self.execute(warp, class, cycle, launches, cx);
+            // All its entries are in the load-store unit: how many places are left decides when the scheduler
+            // may issue another one.
+            if unit == Unit::Memory {
+                let free_at = &mut self.core.schedulers[scheduler].free_at[unit as usize];
+                *free_at = self.lsu.addresses.issued(scheduler, cycle, *free_at);
+            }
             if nth == self.p.sm.issue_width || !self.can_pair(warp, units, cycle, launches) {
                 break;
             }
@@ -599,8 +608,16 @@ impl Sm {
                 }
             }
         }
+        // Lines that are cleaned have no address to compute.
+        if self.lsu.next_at() > cycle {
+            return;
+        }
         let m = moment!(self, cycle, launches);
-        match self.lsu.step(&mut self.memory, &mut self.core.slots, m, cx) {
+        let stepped = self.lsu.step(&mut self.memory, &mut self.core.slots, m, cx);
+        if let Some((scheduler, free_at)) = self.lsu.addresses.opened(cycle) {
+            self.core.schedulers[scheduler].free_at[Unit::Memory as usize] = free_at;
+        }
+        match stepped {
             Stepped::Nothing => {}
             Stepped::Answered { load, ready } => self.answered(load, ready, cycle, launches, cx),
             Stepped::Leaves => self.send_remote(cx),
@@ -967,7 +984,7 @@ impl Sm {
                 self.record.counters.pm_markers += 1;
                 self.host.grid_left = self.w.ports.map().slices();
                 self.record.counters.persists += u64::from(self.host.grid_left);
-                self.lsu.queue.push_back(entry);
+                self.lsu.push(entry);
             }
             GridOrder::Open => {
                 // What other SMs wrote before must be seen from here on.
