@@ -266,9 +266,14 @@ pub(super) fn check_ptx(args: &PtxCheckArgs) -> Result<Exit, Stop> {
             terminal::complain(&Diagnostics(report.unsupported));
             exit = Exit::BadInput;
         } else if report.kernels.is_empty() {
-            let fault = Diagnostic::nowhere(&name, "there is no kernel in the file");
-            terminal::complain(&fault.with_help("a kernel is a `.visible .entry NAME(...)` with a body").into());
-            exit = Exit::BadInput;
+            let told = Diagnostic::nowhere(&name, "there is no kernel in the file");
+            let told = told.with_help("a kernel is a `.visible .entry NAME(...)` with a body");
+            if report.versioned {
+                terminal::warn(&[told]);
+            } else {
+                terminal::complain(&told.into());
+                exit = Exit::BadInput;
+            }
         }
     }
     Ok(exit)

@@ -105,6 +105,8 @@ pub struct PtxReport {
     pub unsupported: Vec<Diagnostic>,
     /// Accepted, but worth a word.
     pub warnings: Vec<Diagnostic>,
+    /// It begins as a PTX file does. One without a kernel is what `nvcc` makes of source without any.
+    pub versioned: bool,
 }
 
 /// One kernel of a file. Numbers are 0 when the kernel has faults.
@@ -168,6 +170,7 @@ pub fn check(file: &str, text: &str) -> PtxReport {
         global_bytes: module.globals.iter().map(|g| g.bytes).sum(),
         unsupported,
         warnings: module.warnings,
+        versioned: decoded.versioned,
     }
 }
 
@@ -177,6 +180,7 @@ struct Decoded {
     kernels: Vec<KernelReport>,
     /// Faults outside kernels.
     faults: Vec<Diagnostic>,
+    versioned: bool,
 }
 
 fn decode(file: &str, text: &str, stack_bytes: u32) -> Decoded {
@@ -226,7 +230,7 @@ fn decode(file: &str, text: &str, stack_bytes: u32) -> Decoded {
         let fault = Diagnostic::nowhere(file, "this is CUDA source, and PTX is expected");
         faults = vec![fault.with_help(format!("`workloads/compile.sh {file}` makes PTX of it"))];
     }
-    Decoded { module, kernels, faults }
+    Decoded { module, kernels, faults, versioned: tree.versioned }
 }
 
 /// Kernels and functions whose names have a body already.
