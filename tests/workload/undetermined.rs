@@ -270,6 +270,25 @@ fn an_access_at_the_end_of_the_address_space_is_a_fault() {
     }
 }
 
+/// As in CUDA's sample `threadFenceReduction`, and in kernels of libraries (`argmax_kernel` of fusedtok 2.5.0).
+#[test]
+fn the_last_cta_that_counts_may_reset_the_counter() {
+    let counts = "membar.gl; atom.global.add.u32 %r5, [%rd1], 1; setp.ne.u32 %p1, %r5, 3; @%p1 bra END;
+        st.global.u32 [%rd1], 0; END:";
+    assert_eq!(races((4, 1), counts), [""; 0]);
+    // One that is not the last is not alone.
+    assert_eq!(races((4, 1), &counts.replace("%r5, 3", "%r5, 1")).len(), 1);
+    // Without a result there is nothing to know it by.
+    let blind = counts.replace("atom.global.add.u32 %r5,", "mov.u32 %r5, 3; red.global.add.u32");
+    assert!(!races((4, 1), &blind).is_empty());
+    // What is behind the counter of the others is not ordered by it without a fence before.
+    let data =
+        "st.global.u32 [%rd3+64], %r2; atom.global.add.u32 %r5, [%rd1], 1; setp.ne.u32 %p1, %r5, 1; @%p1 bra END;
+        ld.global.u32 %r6, [%rd3+60]; st.global.u32 [%rd2+4], %r6; END:";
+    assert_eq!(races((2, 1), data).len(), 1);
+    assert_eq!(races((2, 1), &data.replace("atom", "membar.gl; atom")), [""; 0]);
+}
+
 #[test]
 fn barriers_fences_and_flags_order() {
     let exchange = "mov.u32 %r9, s; mad.lo.u32 %r9, %r1, 4, %r9; st.shared.u32 [%r9], %r1; BARRIER\n\

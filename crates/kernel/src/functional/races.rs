@@ -17,7 +17,9 @@
 //! (`membar`, `fence`, fences of persistency), or knows now where it has `.release` or `.acq_rel`. What other
 //! warps of the CTA had fenced before a barrier counts, too. A fence of scope `.cta` publishes to warps of
 //! the CTA alone. A strong load, or an atomic that returns a value, acquires at once: a fence after it is not
-//! asked for, as programs rely on control dependence there. Accesses that are both strong are no race.
+//! asked for, as programs rely on control dependence there. Accesses that are both strong are no race. An
+//! atomic that returns a value has observed the atomics before it on its word: what comes after it comes
+//! after them (PTX ISA 8.x, "Causality Order"). So the last CTA that counts may reset the counter.
 //! Arrivals at an `mbarrier` release, tests of it acquire.
 //!
 //! Bulk copies and reads of `wgmma` are of another proxy: `copies` has what orders them.
@@ -396,11 +398,11 @@ impl<'a> RaceWatch<'a> {
                 let clock = known.seen.of(access.cta, access.warp);
                 let (cta, warp, pc, kind) = (access.cta, access.warp, access.pc, access.kind);
                 let record = PastAccess { cta, warp, clock, pc, bytes, strong, kind, changes };
-                shadow
-                    .cells
-                    .entry(word)
-                    .or_default()
-                    .take(record, &known.seen, &mut |other| pairs.push((other, record, word)));
+                let past = shadow.cells.entry(word).or_default();
+                past.take(record, &known.seen, &mut |other| pairs.push((other, record, word)));
+                if is_atomic && acquires {
+                    past.observe();
+                }
                 // Published last: no later access of this warp goes with it.
                 if strong && kind != AccessKind::Read {
                     let flag = shadow.flags.entry(word).or_default();
@@ -490,5 +492,22 @@ impl WordPast {
             }
             self.writes.push(own);
         }
+    }
+
+    /// The last write is an atomic whose result a program has: what comes after it comes after the write that
+    /// it has seen, too, and after those that the atomics between them have seen. It stands for all of these:
+    /// what is unordered with it races with it.
+    fn observe(&mut self) {
+        let Some(own) = self.writes.pop() else { return };
+        while let Some(seen) = self.writes.last().copied()
+            && seen.strong
+            && seen.bytes & !own.bytes == 0
+        {
+            self.writes.pop();
+            if seen.kind != AccessKind::Atomic {
+                break;
+            }
+        }
+        self.writes.push(own);
     }
 }
