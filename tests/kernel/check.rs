@@ -56,7 +56,7 @@ fn each_fault_names_its_place_and_what_was_expected() {
         ("ld.global.u32 %r1, [%rd1;", "2:25: expected `,` or `]`, found `;`"),
         ("ld.global.v2.u32 %r1, [%rd1];", "2:18: expected 2 element(s), found 1"),
         ("ld.global.u64 %r1, [%rd1];", "2:15: .u64 needs 64-bit registers"),
-        ("ld.global.v4.f64 {%fd1, %fd1, %fd1, %fd1}, [%rd1];", "2:1: a vector of 4 .f64 exceeds 16 bytes"),
+        ("ld.shared.v4.f64 {%fd1, %fd1, %fd1, %fd1}, [%rd1];", "2:1: a vector of 4 .f64 exceeds 16 bytes"),
         ("ld.param.u32 %r1, [b];", "2:20: `b` is not declared"),
         ("st.param.u32 [n], %r1;", "2:14: the parameters of a kernel cannot be written"),
         ("st.const.u32 [%rd1], %r1;", "2:1: constant memory cannot be written"),
@@ -102,6 +102,7 @@ fn each_fault_names_its_place_and_what_was_expected() {
         ("setmaxnreg.dec.sync.aligned.u32 20;", "2:33: 20 registers are not a multiple of 8"),
         ("setmaxnreg.dec.sync.aligned.u32 %r1;", "2:33: expected a number"),
         ("tcgen05.wait.sync.aligned;", "2:1: `tcgen05` is not supported (matrix instructions)"),
+        ("clusterlaunchcontrol.try_cancel;", "2:1: `clusterlaunchcontrol` is not supported (clusters that take over"),
         ("mbarrier.inval.b64 [%r1];", "2:1: barriers need `.shared` and `.b64`"),
         ("vadd.s32.s32.s16 %r1, %r2, %r3;", "2:1: `vadd` on type .s16 is not supported"),
         (

@@ -882,6 +882,7 @@ fn addresses_move_between_spaces() {
         "p = 64",
         &[
             ("isspacep.global d, in", &[0], 1),
+            ("isspacep.param::entry d, in", &[0], 0),
             ("isspacep.shared d, in", &[0], 0),
             (".shared .b32 s[4]; mov.u64 l1, s; cvta.shared.u64 l2, l1; isspacep.shared d, l2", &[0], 1),
             (".local .b32 s[4]; mov.u64 l1, s; cvta.local.u64 l2, l1; isspacep.local d, l2", &[0], 1),

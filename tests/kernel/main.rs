@@ -27,6 +27,7 @@ mod surfaces;
 mod syntax;
 mod tensors;
 mod totals;
+mod vectors;
 mod video;
 mod wgmma;
 mod wmma;

@@ -168,6 +168,7 @@ fn fences_prefetches_and_persistent_operations_do_no_harm() {
         "fence.sc.gpu",
         "fence.acq_rel.cta",
         "fence.proxy.async",
+        "fence.acquire.sync_restrict::shared::cluster.cluster",
         "prefetch.global.L2 [%in]",
         "prefetch.L1 [%in]",
         "prefetchu.L1 [%in]",

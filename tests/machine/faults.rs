@@ -70,6 +70,9 @@ fn every_kind_of_faulty_access_is_told_apart() {
     assert!(matches!(misaligned, FaultKind::Misaligned { bytes: 4, space: "global", .. }), "{misaligned:?}");
     let vector = kind("ld.global.v4.u32 {%r1,%r2,%r3,%r4}, [%a+8];\nst.global.u32 [%out], %r1;");
     assert!(matches!(vector, FaultKind::Misaligned { bytes: 16, .. }), "{vector:?}");
+    // By halves, which are aligned.
+    let halves = kind("ld.global.v4.u64 {%d1,%d2,%d3,%d4}, [%a+16];\nst.global.u64 [%out], %d1;");
+    assert!(matches!(halves, FaultKind::Misaligned { bytes: 32, .. }), "{halves:?}");
     let null = kind("mov.u64 %d1, 0;\nst.global.u32 [%d1], %tid;");
     assert!(matches!(null, FaultKind::OutOfBounds { address: 0, .. }), "{null:?}");
     let shared = kind(".shared .align 4 .b8 s[64];\nst.shared.u32 [s+64], %tid;");

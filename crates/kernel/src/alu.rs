@@ -133,6 +133,8 @@ pub enum AluOp {
     Pred(PredOp),
     /// Single-precision arithmetic.
     F32(FloatOp, FloatMode),
+    /// Single-precision arithmetic on both halves of 64-bit slots (`.f32x2`).
+    PairF32(FloatOp, FloatMode),
     /// Double-precision arithmetic.
     F64(FloatOp, Round),
     /// Single-precision add, sub or fma whose operands but the last are halves of this format.

@@ -247,6 +247,8 @@ pub struct Mem {
     pub wide: bool,
     /// Where its addresses are.
     pub address: AddressIn,
+    /// Bytes of the vector that this is the first part of, to which it is aligned; else 0.
+    pub whole: u8,
 }
 
 impl Mem {

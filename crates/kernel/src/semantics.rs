@@ -122,6 +122,7 @@ fn execute<const FMA: bool>(f: &mut Frame<'_>, inst: &Inst, op: AluOp) {
         AluOp::Pred(op) => compare::predicate(f, inst, op),
         // Floats. `FMA` says whether this copy of the executor may use the host's fused multiply-add.
         AluOp::F32(op, mode) => float::execute32::<FMA>(f, inst, op, mode),
+        AluOp::PairF32(op, mode) => float::execute_pair::<FMA>(f, inst, op, mode),
         AluOp::F64(op, round) => float::execute64::<FMA>(f, inst, op, round),
         AluOp::Mixed(op, mode, from) => float::execute_mixed::<FMA>(f, inst, op, mode, from),
         AluOp::Half(op, mode) => half::execute(f, inst, op, mode),

@@ -60,8 +60,9 @@ pub(super) fn in_space(
     let bytes = launch.access_bytes(inst, mem) as usize;
     let (mut low, mut high, all) = extent(lanes, addresses);
     // One test for all lanes: `all` is the OR of their addresses.
-    if all & (bytes as u64 - 1) != 0 && bytes.is_power_of_two() {
-        return Err(misaligned(warp, lanes, addresses, bytes, space, site));
+    let aligned = bytes.max(mem.whole.into());
+    if all & (aligned as u64 - 1) != 0 && aligned.is_power_of_two() {
+        return Err(misaligned(warp, lanes, addresses, aligned, space, site));
     }
     if space == Space::Local {
         // Each thread has its own stretch of the CTA's local memory.

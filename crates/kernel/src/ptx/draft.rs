@@ -328,5 +328,6 @@ pub(super) fn plain_access(kind: MemKind, space: Space, elem: Elem) -> Mem {
         atom: AtomOp::None,
         wide: false,
         address: AddressIn::Wide,
+        whole: 0,
     }
 }

@@ -80,6 +80,8 @@ impl<'a> Callees<'a> {
 #[derive(Default)]
 pub(super) struct Functions<'a> {
     by_name: HashMap<&'a str, usize>,
+    /// The kernels, in the order of their first mention.
+    kernels: Vec<&'a str>,
     /// In the order of their first mention; a definition in the place of its declarations.
     all: Vec<&'a Function<'a>>,
     /// The address of each is taken.
@@ -107,6 +109,11 @@ impl<'a> Functions<'a> {
                 && let Some(&number) = functions.by_name.get(of.text)
             {
                 functions.by_name.insert(name.text, number);
+            }
+        }
+        for kernel in file.functions().filter(|function| function.entry) {
+            if !functions.kernels.contains(&kernel.name.text) {
+                functions.kernels.push(kernel.name.text);
             }
         }
         functions.taken = vec![false; functions.all.len()];
@@ -214,6 +221,13 @@ impl<'a> Functions<'a> {
     /// The address of a function.
     pub(super) fn address(&self, name: &str) -> Option<u64> {
         self.by_name.get(name).map(|&number| CODE_WINDOW + 16 * (number as u64 + 1))
+    }
+
+    /// The address of a kernel, behind those of the functions. Tables of them serve launches from kernels,
+    /// which are not supported: nothing asks what lies there.
+    pub(super) fn kernel_address(&self, name: &str) -> Option<u64> {
+        let number = self.kernels.iter().position(|kernel| *kernel == name)?;
+        Some(CODE_WINDOW + 16 * (self.all.len() + number + 1) as u64)
     }
 
     /// The functions that an indirect call may reach, without repetition.

@@ -223,7 +223,7 @@ impl Image<'_, '_> {
                         format!("the address of `{name}` cannot initialise a {ty} variable"),
                     ));
                 }
-                None => match self.functions.address(name) {
+                None => match self.functions.address(name).or_else(|| self.functions.kernel_address(name)) {
                     Some(address) if size == 8 && offset == 0 => address,
                     Some(_) => {
                         let fault = format!("the address of function `{name}` is a value of 8 bytes without an offset");

@@ -296,10 +296,12 @@ impl<'e, 'a> Lower<'e, 'a> {
     }
 
     fn declare_registers(&mut self, vector: u8, ty: &PtxWord<'a>, names: &[(PtxWord<'a>, Option<u64>)]) -> Lowered {
-        let bank = match (Ty::parse(ty.text), ty.text) {
-            (Some(ty), _) if ty.bits <= 64 => ty.bank(),
+        let (bank, vector) = match (Ty::parse(ty.text), ty.text) {
+            (Some(ty), _) if ty.bits <= 64 => (ty.bank(), vector),
+            // A register of 128 bits is a vector of its halves, the lower one first.
+            (Some(Ty::B128), _) if vector == 1 => (Bank::R64, 2),
             // Types without arithmetic here still have registers.
-            (_, "e4m3x2" | "e5m2x2" | "tf32") => Bank::R32,
+            (_, "e4m3x2" | "e5m2x2" | "tf32") => (Bank::R32, vector),
             _ => return Err(self.fault(ty.at.clone(), format!("register type `.{}` is not supported", ty.text))),
         };
         for (name, count) in names {

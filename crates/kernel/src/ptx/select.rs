@@ -23,6 +23,7 @@ mod registers;
 mod stack;
 mod surface;
 mod tensor;
+mod vectors;
 mod video;
 mod wgmma;
 mod wmma;

@@ -40,6 +40,7 @@ impl Ty {
     pub(super) const B32: Ty = Ty { class: Class::Untyped, bits: 32 };
     pub(super) const F32: Ty = Ty { class: Class::Float, bits: 32 };
     pub(super) const B64: Ty = Ty { class: Class::Untyped, bits: 64 };
+    pub(super) const B128: Ty = Ty { class: Class::Untyped, bits: 128 };
 
     /// The type of this name (without its dot); `None` if it is not one we know.
     pub(super) fn parse(name: &str) -> Option<Ty> {

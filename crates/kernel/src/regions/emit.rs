@@ -328,7 +328,8 @@ impl Emitter<'_> {
             Role::Shadow,
         );
         let there = |kind| {
-            let mem = Mem { kind, space: Space::Global, address: AddressIn::Wide, cache: CacheOp::All, ..mem };
+            let mem =
+                Mem { kind, space: Space::Global, address: AddressIn::Wide, cache: CacheOp::All, whole: 0, ..mem };
             let src = [self.place, inst.src[1], inst.src[2], inst.src[3]];
             Inst { op: Op::Mem(mem), src, ..inst }
         };
@@ -421,7 +422,9 @@ impl Emitter<'_> {
             atom: AtomOp::None,
             wide,
             address: AddressIn::Wide,
+            whole: 0,
         };
+        // Each register has a place of its own, so that one element is stored.
         let dst = [data, NONE, NONE, NONE];
         let inst = Inst { op: Op::Mem(mem), guard, dst, src: [base, NONE, NONE, NONE], imm };
         let mut reads: Vec<u16> = std::iter::once(self.kernel.slots32 + base).chain(board).collect();

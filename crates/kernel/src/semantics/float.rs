@@ -76,6 +76,20 @@ pub(super) fn execute32<const FMA: bool>(f: &mut Frame<'_>, inst: &Inst, op: Flo
     f.put32(inst.dst[0], &out);
 }
 
+/// Add, sub, mul or fma of the lower halves, and of the upper ones.
+#[inline(always)]
+pub(super) fn execute_pair<const FMA: bool>(f: &mut Frame<'_>, inst: &Inst, op: FloatOp, mode: FloatMode) {
+    let [sa, sb, sc, _] = inst.src;
+    let (a, b) = (f.get64(sa), f.get64(sb));
+    let c = if arity(op) > 2 { f.get64(sc) } else { a };
+    let half = |upper: u32| {
+        let of = |v: &V64| map(v, |v| (v >> (32 * upper)) as u32);
+        general32::<FMA>(op, mode, &of(a), &of(b), &of(c))
+    };
+    let out = zip(&half(0), &half(1), |low, high| u64::from(low) | u64::from(high) << 32);
+    f.put64(inst.dst[0], &out);
+}
+
 /// The last operand is single precision, the others are halves.
 #[inline(always)]
 pub(super) fn execute_mixed<const FMA: bool>(

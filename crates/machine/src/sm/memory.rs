@@ -509,7 +509,7 @@ impl Share<'_> {
                 let hint = format!("there are {size} bytes");
                 FaultKind::OutOfBounds { address, bytes: self.bytes, space, hint }
             } else if !address.is_multiple_of(self.alignment()) {
-                FaultKind::Misaligned { address, bytes: self.bytes, space }
+                FaultKind::Misaligned { address, bytes: self.alignment() as u32, space }
             } else {
                 continue;
             };
@@ -523,7 +523,7 @@ impl Share<'_> {
         match self.mem.kind {
             // A texel is aligned to its channel.
             MemKind::Texture(_) => 1,
-            _ => u64::from(self.bytes),
+            _ => u64::from(self.bytes.max(self.mem.whole.into())),
         }
     }
 
@@ -540,7 +540,7 @@ impl Share<'_> {
         for lane in lanes_of(self.lanes) {
             let address = self.address[lane];
             let kind = if !address.is_multiple_of(self.alignment()) {
-                FaultKind::Misaligned { address, bytes: self.bytes, space: "global" }
+                FaultKind::Misaligned { address, bytes: self.alignment() as u32, space: "global" }
             } else if address.checked_add(last).is_none_or(|end| addresses.containing(address, end).is_none()) {
                 let hint = addresses.describe(address);
                 FaultKind::OutOfBounds { address, bytes: self.bytes, space: "global", hint }

@@ -410,5 +410,5 @@ fn mem(template: &Template, kind: MemKind, space: Space, variant: TraceVariant) 
     let atom = if matches!(kind, MemKind::Atomic | MemKind::Reduction) { AtomOp::Add } else { AtomOp::None };
     // Values come from no register: zeros are stored, and what is loaded goes nowhere.
     let wide = elem == Elem::U64;
-    Mem { kind, space, elem, vec, cache, hint, atom, wide, address: AddressIn::Trace }
+    Mem { kind, space, elem, vec, cache, hint, atom, wide, address: AddressIn::Trace, whole: 0 }
 }

@@ -91,6 +91,10 @@ impl<'a> Lower<'_, 'a> {
         if !matches!(access.space, Some(Space::Shared | Space::Generic)) || access.ty.bits < 32 {
             return self.bad_type(i, access.ty);
         }
+        if access.half().is_some() {
+            let message = format!("a vector of {} {} exceeds 16 bytes or four elements", access.vec, access.ty);
+            return Err(self.fault(i.opcode.at.clone(), message));
+        }
         let (data, wide) = self.data(data, &access)?;
         let (to, barrier) = (self.address(to, Space::Shared)?, self.shared_operand(barrier)?);
         let mem = Mem {

@@ -200,6 +200,7 @@ impl<'a> Lower<'_, 'a> {
     /// `membar`, `fence`
     pub(super) fn fence(&mut self, m: &mut Mods<'_, 'a>) -> Lowered {
         m.skip(|text| matches!(text, "sc" | "acq_rel" | "acquire" | "release" | "sync_restrict" | "level"));
+        m.skip(|text| text.starts_with("sync_restrict::"));
         if m.take("mbarrier_init") {
             // The warps of a CTA share its memory, in which accesses happen in order.
             m.take("cluster");

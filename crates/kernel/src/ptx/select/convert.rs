@@ -3,7 +3,7 @@
 use super::super::super::alu::{
     AluOp, Cvt, CvtPack, CvtPair, CvtTf32, Fp8, HalfType, IntOp, Num, Round, SpaceTest, Split, Tf32Round, ToFp8,
 };
-use super::super::super::ir::{Class, ConstSource, Op};
+use super::super::super::ir::{Class, ConstSource, MachineRead, Op};
 use super::super::super::memory::{CONST_WINDOW, LOCAL_WINDOW, SHARED_WINDOW};
 use super::super::ast::{Instruction, Operand, OperandKind};
 use super::super::draft::{Arg, Const};
@@ -38,8 +38,8 @@ impl<'a> Lower<'_, 'a> {
     pub(super) fn mov(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
         let ty = self.ty(i, m)?;
         let [d, a] = self.operands(i)?;
-        if ty.bits > 64 {
-            return self.bad_type(i, ty);
+        if ty == Ty::B128 {
+            return self.move_vector(Ty::B64, 2, d, a);
         }
         if let Some(elements @ (2 | 4)) = m.one_of(&[("v2", 2), ("v4", 4)]) {
             return self.move_vector(ty, elements, d, a);
@@ -49,6 +49,16 @@ impl<'a> Lower<'_, 'a> {
         match (&d.kind, &a.kind) {
             _ if to.len() > 1 => return self.unpack(i, ty, &to, a),
             _ if from.len() > 1 => return self.pack(i, ty, d, &from),
+            // A half of the timer.
+            (_, OperandKind::Name { name: name @ ("%globaltimer_lo" | "%globaltimer_hi"), .. }) => {
+                let d = self.dst(d, Bank::R32)?;
+                let halves = if name.ends_with("lo") { [d, Arg::None] } else { [Arg::None, d] };
+                let timer = Arg::Reg(self.body.register(Bank::R64));
+                self.emit(Op::Machine(MachineRead::GlobalTimer), Class::Logic, &[timer], &[], 0);
+                self.emit(Op::Alu(AluOp::Split(Split::Unpack2x32)), Class::Logic, &halves, &[timer], 0);
+                return Ok(());
+            }
+            // Registers that the machine alone knows, and handles.
             (_, OperandKind::Name { name, component, .. }) => {
                 if let Some(SpecialSource::Machine(what)) = special(name, *component)
                     && name.starts_with('%')
@@ -344,6 +354,7 @@ impl<'a> Lower<'_, 'a> {
             ("local", SpaceTest::Local),
             ("const", SpaceTest::Const),
             ("param", SpaceTest::Const),
+            ("param::entry", SpaceTest::Const),
         ]);
         let Some(space) = space else {
             return Err(self.fault(i.opcode.at.clone(), "`isspacep` needs a state space"));

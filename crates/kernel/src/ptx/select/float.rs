@@ -3,9 +3,10 @@
 //! Forms of PTX 1.x without `.approx` or a rounding mean what they meant then: the approximation in single
 //! precision, round to nearest in double. Half precision has a file of its own (`half.rs`).
 
-use super::super::super::alu::{AluOp, ApproxOp, FloatOp, Round, TestOp};
+use super::super::super::alu::{AluOp, ApproxOp, FloatMode, FloatOp, Round, TestOp};
 use super::super::super::ir::{Class, Op};
 use super::super::ast::Instruction;
+use super::super::draft::Arg;
 use super::super::lower::{Lower, Lowered};
 use super::super::types::{Bank, Ty};
 use super::words::{Family, Mods};
@@ -21,12 +22,45 @@ pub(super) const FAMILY: &[Family] = &[
 
 impl<'a> Lower<'_, 'a> {
     pub(super) fn fma(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
+        if m.take("f32x2") {
+            return self.float_pair(i, m, FloatOp::Fma);
+        }
         let (round, ftz, sat) = (m.rounding(), m.take("ftz"), m.take("sat"));
         let ty = self.ty(i, m)?;
         if !ty.is_float() {
             return self.bad_type(i, ty);
         }
         self.float(i, FloatOp::Fma, round.unwrap_or(Round::Nearest), ftz, sat, ty)
+    }
+
+    /// `add`, `sub`, `mul`, `fma` of `.f32x2`: two singles in a 64-bit register.
+    pub(super) fn float_pair(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>, op: FloatOp) -> Lowered {
+        let (round, ftz) = (m.rounding(), m.take("ftz"));
+        if op == FloatOp::Fma && round.is_none() {
+            return Err(self.fault(i.opcode.at.clone(), "`fma.f32x2` needs a rounding such as `.rn`"));
+        }
+        let mode = FloatMode { round: round.unwrap_or(Round::Nearest), ftz, sat: false };
+        let sources = if op == FloatOp::Fma { 3 } else { 2 };
+        self.uniform(i, AluOp::PairF32(op, mode), Class::Fp32, Ty::B64, sources)
+    }
+
+    /// `min`, `max` of three singles: of two, then of that and the third.
+    pub(super) fn extreme_of_three(&mut self, i: &'a Instruction<'a>, op: FloatOp, ftz: bool, abs: bool) -> Lowered {
+        let [d, a, b, c] = self.operands(i)?;
+        let mut src = [self.src(a, Ty::F32)?, self.src(b, Ty::F32)?, self.src(c, Ty::F32)?];
+        let mode = FloatMode { round: Round::Nearest, ftz, sat: false };
+        if abs {
+            for source in &mut src {
+                let magnitude = Arg::Reg(self.body.register(Bank::R32));
+                self.emit(Op::Alu(AluOp::F32(FloatOp::Abs, mode)), Class::Logic, &[magnitude], &[*source], 0);
+                *source = magnitude;
+            }
+        }
+        let (d, of_two) = (self.dst(d, Bank::R32)?, Arg::Reg(self.body.register(Bank::R32)));
+        let op = Op::Alu(AluOp::F32(op, mode));
+        self.emit(op, Class::MinMax, &[of_two], &src[..2], 0);
+        self.emit(op, Class::MinMax, &[d], &[of_two, src[2]], 0);
+        Ok(())
     }
 
     pub(super) fn divide(

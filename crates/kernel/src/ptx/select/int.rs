@@ -95,6 +95,9 @@ impl<'a> Lower<'_, 'a> {
         if adds && m.one_of(&PAIRS).is_some() {
             return self.uniform(i, AluOp::PairAdd16, Class::Int, Ty::B32, 2);
         }
+        if m.take("f32x2") {
+            return self.float_pair(i, m, if adds { FloatOp::Add } else { FloatOp::Sub });
+        }
         let (ty, sat) = (self.ty(i, m)?, m.take("sat"));
         if ty.is_float() {
             let (round, ftz) = (m.rounding(), m.take("ftz"));
@@ -123,6 +126,9 @@ impl<'a> Lower<'_, 'a> {
     }
 
     pub(super) fn mul(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
+        if m.take("f32x2") {
+            return self.float_pair(i, m, FloatOp::Mul);
+        }
         let ty = self.ty(i, m)?;
         if ty.is_float() {
             let (round, ftz, sat) = (m.rounding(), m.take("ftz"), m.take("sat"));
@@ -229,7 +235,17 @@ impl<'a> Lower<'_, 'a> {
         if ty.is_float() {
             // Taken for floats only: on an integer these modifiers are left over, and reported.
             let (nearest, ftz) = (Round::Nearest, m.take("ftz"));
-            let nan = matches!(opcode, "min" | "max") && m.take("NaN");
+            let nan = extreme && m.take("NaN");
+            if extreme && i.operands.len() == 4 && ty == Ty::F32 {
+                let op = match (opcode, nan) {
+                    ("min", false) => FloatOp::Min,
+                    ("min", true) => FloatOp::MinNan,
+                    (_, false) => FloatOp::Max,
+                    (_, true) => FloatOp::MaxNan,
+                };
+                let abs = m.take("abs");
+                return self.extreme_of_three(i, op, ftz, abs);
+            }
             return match opcode {
                 "div" => {
                     let round = m.rounding();

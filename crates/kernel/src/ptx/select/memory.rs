@@ -41,6 +41,9 @@ const SPACES: [(&str, Option<Space>); 10] = [
     ("generic", Some(Space::Generic)),
 ];
 
+/// The counts of a vector's elements.
+const COUNTS: [(&str, u8); 3] = [("v2", 2), ("v4", 4), ("v8", 8)];
+
 /// Cache operators and orders that bypass the L1.
 const CACHE: [(&str, CacheOp); 15] = [
     ("ca", CacheOp::All),
@@ -94,15 +97,19 @@ impl<'a> Lower<'_, 'a> {
             }
         }
         m.skip(is_hint);
-        let vec = m.one_of(&[("v2", 2), ("v4", 4)]).unwrap_or(1);
+        let vec = m.one_of(&COUNTS).unwrap_or(1);
         let ty = self.ty(i, m)?;
+        // A register of 128 bits is two of 64.
+        let (ty, vec) = if ty == Ty::B128 && vec == 1 { (Ty::B64, 2) } else { (ty, vec) };
         let Some(elem) = ty.elem() else {
             return self.bad_type(i, ty);
         };
-        if elem.bytes() * u32::from(vec) > 16 {
-            return Err(self.fault(i.opcode.at.clone(), format!("a vector of {vec} {ty} exceeds 16 bytes")));
+        let access = Access { space, cache, vec, ty, elem };
+        let most = if matches!(space, Some(Space::Global | Space::Generic)) { 32 } else { 16 };
+        if access.bytes() > most {
+            return Err(self.fault(i.opcode.at.clone(), format!("a vector of {vec} {ty} exceeds {most} bytes")));
         }
-        Ok(Access { space, cache, vec, ty, elem })
+        Ok(access)
     }
 
     /// The registers of a scalar or vector operand of a load: slots, and whether they are 64-bit.
@@ -163,7 +170,7 @@ impl<'a> Lower<'_, 'a> {
         Ok((dst, wide))
     }
 
-    fn vector_length(&mut self, operand: &Operand<'a>, found: usize, access: &Access) -> Lowered {
+    pub(super) fn vector_length(&mut self, operand: &Operand<'a>, found: usize, access: &Access) -> Lowered {
         if found == usize::from(access.vec) {
             return Ok(());
         }
@@ -204,10 +211,34 @@ impl<'a> Lower<'_, 'a> {
         let [d, a] = self.without_policy(i, 2) else {
             return self.operands::<2>(i).map(|_| ());
         };
+        match access.half() {
+            None => self.load_part(i, d, a, &access, hint, 0)?,
+            Some(half) => {
+                for (d, a, whole) in self.halves(d, a, &access)? {
+                    self.load_part(i, &d, &a, &half, hint, whole)?;
+                }
+            }
+        }
+        if let Some(space) = access.space {
+            self.fence_if(i, space, &["acquire"]);
+        }
+        Ok(())
+    }
+
+    /// One access of a load.
+    fn load_part(
+        &mut self,
+        i: &'a Instruction<'a>,
+        d: &Operand<'a>,
+        a: &Operand<'a>,
+        access: &Access,
+        hint: StoreHint,
+        whole: u8,
+    ) -> Lowered {
         let Some(space) = access.space else {
-            return self.load_param(i, d, a, &access);
+            return self.load_param(i, d, a, access);
         };
-        let (dst, wide) = self.destinations(d, &access)?;
+        let (dst, wide) = self.destinations(d, access)?;
         let address = self.address(a, space)?;
         let mem = Mem {
             vec: access.vec,
@@ -215,10 +246,10 @@ impl<'a> Lower<'_, 'a> {
             hint,
             wide,
             address: AddressIn::slot(address.wide),
+            whole,
             ..plain_access(MemKind::Load, space, access.elem)
         };
         self.emit(Op::Mem(mem), Class::Mem, &dst, &[address.base], address.offset);
-        self.fence_if(i, space, &["acquire"]);
         Ok(())
     }
 
@@ -238,14 +269,33 @@ impl<'a> Lower<'_, 'a> {
         let [a, b] = self.without_policy(i, 2) else {
             return self.operands::<2>(i).map(|_| ());
         };
-        let Some(space) = access.space else {
-            return self.store_param(a, b, &access);
-        };
-        if space == Space::Const {
-            return Err(self.fault(i.opcode.at.clone(), "constant memory cannot be written"));
+        match access.space {
+            Some(Space::Const) => {
+                return Err(self.fault(i.opcode.at.clone(), "constant memory cannot be written"));
+            }
+            Some(space) => {
+                self.note_release(i);
+                self.fence_if(i, space, &["release"]);
+            }
+            None => {}
         }
-        self.note_release(i);
-        let (data, wide) = self.data(b, &access)?;
+        match access.half() {
+            None => self.store_part(a, b, &access, hint, 0),
+            Some(half) => {
+                for (b, a, whole) in self.halves(b, a, &access)? {
+                    self.store_part(&a, &b, &half, hint, whole)?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// One access of a store.
+    fn store_part(&mut self, a: &Operand<'a>, b: &Operand<'a>, access: &Access, hint: StoreHint, whole: u8) -> Lowered {
+        let Some(space) = access.space else {
+            return self.store_param(a, b, access);
+        };
+        let (data, wide) = self.data(b, access)?;
         let address = self.address(a, space)?;
         let mem = Mem {
             vec: access.vec,
@@ -253,9 +303,9 @@ impl<'a> Lower<'_, 'a> {
             hint,
             wide,
             address: AddressIn::slot(address.wide),
+            whole,
             ..plain_access(MemKind::Store, space, access.elem)
         };
-        self.fence_if(i, space, &["release"]);
         self.emit(Op::Mem(mem), Class::Mem, &data, &[address.base], address.offset);
         Ok(())
     }
@@ -432,6 +482,7 @@ impl<'a> Lower<'_, 'a> {
             ("exch", AtomOp::Exch),
             ("cas", AtomOp::Cas),
         ]);
+        let vector = m.one_of(&COUNTS);
         let ty = self.ty(i, m)?;
         let Some(op) = op else {
             return Err(
@@ -443,11 +494,14 @@ impl<'a> Lower<'_, 'a> {
             (AtomOp::Add, Some(_)) => {
                 return Err(self.fault(i.opcode.at.clone(), format!("an addition of type {ty} needs `.noftz`")));
             }
+            // Of vectors alone.
+            (AtomOp::Min, Some(half)) if noftz && vector.is_some() && !half.is_pair() => AtomOp::MinHalf(half.format()),
+            (AtomOp::Max, Some(half)) if noftz && vector.is_some() && !half.is_pair() => AtomOp::MaxHalf(half.format()),
             (_, Some(_)) => return self.bad_type(i, ty),
             (op, None) => op,
         };
         // Elements of less than 32 bits are for these operations only.
-        let small = matches!(op, AtomOp::Cas | AtomOp::Exch | AtomOp::AddHalf(_));
+        let small = matches!(op, AtomOp::Cas | AtomOp::Exch) || ty.half().is_some();
         let elem = ty.elem().filter(|_| ty.bits >= 32 || small);
         let (Some(elem), Some(space @ (Space::Global | Space::Shared | Space::Generic))) = (elem, space) else {
             return self.bad_type(i, ty);
@@ -465,6 +519,20 @@ impl<'a> Lower<'_, 'a> {
         }
         let rest = &operands[usize::from(returns)..];
         let address = self.address(&rest[0], space)?;
+        let mem = Mem {
+            atom: op,
+            wide: ty.bits == 64,
+            address: AddressIn::slot(address.wide),
+            cache: CacheOp::Volatile,
+            ..plain_access(MemKind::Reduction, space, elem)
+        };
+        if let Some(count) = vector {
+            self.fence_if(i, space, &["release", "acq_rel"]);
+            let d = returns.then_some(&operands[0]);
+            self.atomic_vector(i, (d, &rest[1]), &address, mem, (ty, count))?;
+            self.fence_if(i, space, &["acquire", "acq_rel"]);
+            return Ok(());
+        }
         let a = self.src(&rest[1], ty)?;
         let b = if cas { self.src(&rest[2], ty)? } else { Arg::None };
         let d = match (&operands[0].kind, returns) {
@@ -473,13 +541,7 @@ impl<'a> Lower<'_, 'a> {
         };
         // An `atom` whose result goes nowhere is a reduction: it need not wait for the old value.
         let kind = if d == Arg::None { MemKind::Reduction } else { MemKind::Atomic };
-        let mem = Mem {
-            atom: op,
-            wide: ty.bits == 64,
-            address: AddressIn::slot(address.wide),
-            cache: CacheOp::Volatile,
-            ..plain_access(kind, space, elem)
-        };
+        let mem = Mem { kind, ..mem };
         self.fence_if(i, space, &["release", "acq_rel"]);
         self.emit(Op::Mem(mem), Class::Mem, &[d], &[address.base, a, b], address.offset);
         self.fence_if(i, space, &["acquire", "acq_rel"]);

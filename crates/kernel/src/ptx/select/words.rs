@@ -25,8 +25,9 @@ pub(in crate::ptx) const MODIFIERS: [&str; 76] = [
 ];
 
 /// Opcodes of the ISA that are deliberately not supported, and why.
-pub(super) const UNSUPPORTED: [(&str, &str); 6] = [
+pub(super) const UNSUPPORTED: [(&str, &str); 7] = [
     ("tcgen05", "matrix instructions"),
+    ("clusterlaunchcontrol", "clusters that take over the work of others"),
     ("multimem", "multicast memory"),
     ("sured", "reductions on surfaces"),
     ("txq", "texture queries"),
