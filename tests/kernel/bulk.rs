@@ -259,14 +259,6 @@ fn forms_that_are_not_supported_are_refused_by_name() {
         durawarp::kernel::ptx::parse("k.ptx", &text).unwrap_err().to_string()
     };
     for (instruction, message) in [
-        (
-            "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [r1], [l1], 16, [r2], r3",
-            "copies to several CTAs (`.multicast::cluster`)",
-        ),
-        (
-            "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [r1], [r2], 16, [r3]",
-            "to the shared memory of another CTA",
-        ),
         ("cp.async.bulk.shared::cta.global [r1], [l1], 16, [r2]", "needs `.mbarrier::complete_tx::bytes`"),
         ("cp.async.bulk.global.shared::cta [l1], [r1], 16", "needs `.bulk_group`"),
         ("cp.async.bulk.global.shared::cta.bulk_group.cp_mask [l1], [r1], 16", "modifier `.cp_mask`"),

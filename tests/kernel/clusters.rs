@@ -8,15 +8,17 @@ use durawarp::kernel::functional::{Limits, run};
 use durawarp::kernel::launch::{Binding, Launch, ParamBlock};
 use durawarp::kernel::memory::{AddressMap, FlatMemory, Medium};
 use durawarp::kernel::ptx;
+use durawarp::kernel::tensor_map::TensorMap;
 
 use crate::ptx_common::{Setup, run_text};
 
 const KERNELS: &str = include_str!("ptx/clusters.ptx");
 
-/// A buffer of words, or a number.
-enum Arg<'a> {
+/// A buffer of words, a number, or a map of a tensor in the buffer of this number.
+pub(crate) enum Arg<'a> {
     Words(&'a [u32]),
     Number(u32),
+    Map(usize, TensorMap),
 }
 
 /// The buffers after a launch of a kernel of [`KERNELS`].
@@ -25,7 +27,7 @@ fn launched(kernel: &str, shape: [[u32; 3]; 3], shared: u32, args: &[Arg<'_>]) -
 }
 
 /// The same of another text; the shape is the grid, a cluster (of `[0; 3]` the kernel says it), a block.
-fn launch_of(
+pub(crate) fn launch_of(
     text: &str,
     kernel: &str,
     [grid, cluster, block]: [[u32; 3]; 3],
@@ -36,10 +38,11 @@ fn launch_of(
     let kernel = module.kernel(kernel).unwrap();
     let mut map = AddressMap::default();
     let mut params = ParamBlock::new(kernel);
-    let mut buffers = Vec::new();
+    let mut buffers: Vec<(u64, Vec<u32>)> = Vec::new();
     for (at, arg) in args.iter().enumerate() {
         params = match arg {
             Arg::Number(number) => params.u32(*number),
+            Arg::Map(of, map) => params.bytes(&TensorMap { address: buffers[*of].0, ..*map }.encode()),
             Arg::Words(words) => {
                 let address = map.allocate(&format!("buffer {at}"), 4 * words.len() as u64, Medium::Dram);
                 buffers.push((address, words.to_vec()));
@@ -202,7 +205,7 @@ fn a_cta_knows_its_place_in_its_cluster_and_in_the_grid_of_clusters() {
 
 /// One warp a CTA in clusters of two; the words of the output, of which a CTA has 16 from `%mine` on. `%r1` is the
 /// rank, `%r2` the other's, `%r3` an address in `slot` (64 bytes), `%r4` the same in the other CTA.
-fn pair(body: &str) -> Result<Vec<u32>, String> {
+pub(crate) fn pair(body: &str) -> Result<Vec<u32>, String> {
     let text = format!(
         ".version 8.3\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 a, .param .u64 out) \
          .reqnctapercluster 2, 1, 1 {{\n.reg .b32 %r<20>; .reg .b64 %rd<20>; .reg .b64 %mine; .reg .pred %p<9>;\n\
@@ -214,7 +217,7 @@ fn pair(body: &str) -> Result<Vec<u32>, String> {
     ran.result.as_ref().map(|_| ran.u32s()).map_err(ToString::to_string)
 }
 
-const SYNC: &str = "barrier.cluster.arrive; barrier.cluster.wait;\n";
+pub(crate) const SYNC: &str = "barrier.cluster.arrive; barrier.cluster.wait;\n";
 
 #[test]
 fn addresses_of_other_ctas_are_shared_memory_and_tell_their_rank() {

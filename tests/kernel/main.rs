@@ -19,6 +19,7 @@ mod kernels;
 mod matrix;
 mod measured;
 mod memory;
+mod multicast;
 mod persist_barriers;
 mod products;
 mod recursion;

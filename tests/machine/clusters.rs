@@ -15,7 +15,7 @@ use tempfile::TempDir;
 const KERNELS: &str = include_str!("../kernel/ptx/clusters.ptx");
 
 /// A workload of kernels with these buffers and steps, whose values the functional driver checks.
-fn workload(text: &str, buffers: &str, steps: &str, outputs: &str) -> (TempDir, Recipe) {
+pub(super) fn workload(text: &str, buffers: &str, steps: &str, outputs: &str) -> (TempDir, Recipe) {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("kernel.ptx"), text).unwrap();
     let manifest = format!(
@@ -51,7 +51,7 @@ fn all_of(text: &str) -> (TempDir, Recipe) {
     workload(text, &buffers.concat(), steps, "\"bins\", \"sums\", \"words\", \"sent\", \"counts\"")
 }
 
-fn ran(recipe: Recipe) -> Outcome {
+pub(super) fn ran(recipe: Recipe) -> Outcome {
     super::traces::run(recipe)
 }
 
@@ -134,7 +134,7 @@ fn a_run_with_clusters_goes_on_from_a_checkpoint_as_if_it_had_not_been_cut() {
 
 /// Two CTAs of a warp in a cluster, on a machine with these overrides: the words of the first one's first thread. `body`
 /// finds the address of `slot` (512 bytes) in the own CTA in `%r50`, in the other in `%r51`.
-fn pair(overrides: &str, body: &str) -> (Vec<u64>, RunEnd) {
+pub(super) fn pair(overrides: &str, body: &str) -> (Vec<u64>, RunEnd) {
     let spec = machine("hopper-h100", &format!("sm.count=4 l2.slices=16 controller.channels=16 {overrides}"));
     let mut bench = Bench::new(spec);
     let out = bench.buffer(1024, Medium::Dram);
@@ -147,7 +147,7 @@ fn pair(overrides: &str, body: &str) -> (Vec<u64>, RunEnd) {
     (ran.u64s(out, 4), ran.end)
 }
 
-const SYNC: &str = "barrier.cluster.arrive;\nbarrier.cluster.wait;\n";
+pub(super) const SYNC: &str = "barrier.cluster.arrive;\nbarrier.cluster.wait;\n";
 
 /// Cycles of eight loads, each of which needs the one before, from an address in `%r51` or `%r50`.
 fn chase(overrides: &str, from: &str, lanes: &str) -> u64 {

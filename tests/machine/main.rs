@@ -29,6 +29,7 @@ mod litmus;
 mod mappings;
 mod memory_controller;
 mod memory_pipeline;
+mod multicast;
 mod occupancy;
 mod optane;
 mod persist_stalls;

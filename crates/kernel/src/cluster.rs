@@ -67,9 +67,19 @@ pub enum ClusterMisuse {
     Ended(u32),
     /// An asynchronous access and its barrier lie in two CTAs.
     Apart,
+    /// A mask of CTAs has a rank that the cluster does not have.
+    NoBit {
+        rank: u32,
+        /// CTAs of the cluster.
+        ctas: u32,
+    },
+    /// A bulk copy to global memory reads shared memory of the CTA of this rank.
+    Reads(u32),
 }
 
-value!(choice ClusterMisuse { Arrives, Waits, NoRank { rank, ctas }, Ended(rank), Apart });
+value!(choice ClusterMisuse {
+    Arrives, Waits, NoRank { rank, ctas }, Ended(rank), Apart, NoBit { rank, ctas }, Reads(rank),
+});
 
 impl fmt::Display for ClusterMisuse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -87,6 +97,13 @@ impl fmt::Display for ClusterMisuse {
             ClusterMisuse::Apart => {
                 write!(f, "the barrier of an asynchronous access lies in another CTA than what it accesses")
             }
+            ClusterMisuse::NoBit { rank, ctas } => {
+                write!(f, "a mask of CTAs with bit {rank}, and the cluster has {ctas}, whose ranks begin at 0")
+            }
+            ClusterMisuse::Reads(rank) => write!(
+                f,
+                "a bulk copy to global memory that reads shared memory of the CTA of rank {rank}: it reads its own"
+            ),
         }
     }
 }

@@ -42,8 +42,9 @@ pub use interface::{
 
 /// Warp instructions of one CTA before another CTA gets its turn.
 const TURN: u64 = 1 << 16;
-/// The same of a cooperative launch, whose CTAs ask again and again whether all have come.
-const COOPERATIVE_TURN: u64 = 1 << 9;
+/// The same of a cooperative launch, or one with clusters, whose CTAs ask again and again whether others have
+/// come.
+const SHORT_TURN: u64 = 1 << 9;
 
 /// Runs a launch to its end.
 ///
@@ -131,9 +132,11 @@ fn drive(
     let mut clusters: BTreeMap<u64, Cluster> = BTreeMap::new();
     // Turns in which nothing was executed, as all that had one wait at the barrier of their cluster.
     let mut idle = 0;
-    // CTAs of a cooperative launch wait for each other: all are resident, and none waits for long.
+    // CTAs of a cooperative launch wait for each other: all are resident, and none waits for long. Those of a
+    // cluster may wait for each other's copies.
     let (at_once, turn) = match launch.kernel.is_cooperative() {
-        true => (usize::MAX, COOPERATIVE_TURN),
+        true => (usize::MAX, SHORT_TURN),
+        false if of_cluster > 1 => (limits.resident_ctas.max(1), SHORT_TURN),
         false => (limits.resident_ctas.max(1), TURN),
     };
     // Turns since a CTA began or came to an end, and when it is looked whether all only repeat themselves.

@@ -136,8 +136,9 @@ pub enum Op {
     /// A bulk copy of each lane, past registers and L1. `src[0]` is the address in global memory (64-bit), to
     /// which `imm` is added, `src[1]` that in shared memory, `src[2]` the number of bytes, `src[3]` the
     /// address of its barrier (32-bit each; [`NONE`] where absent). Of a tile, `src[0]` is the generic
-    /// address of the tensor's map, and the coordinates are `b` and `c` of entry `imm` of
-    /// [`Kernel::fragments`].
+    /// address of the tensor's map, and the coordinates are `b` and `c[0]` of entry `imm` of
+    /// [`Kernel::fragments`]; of one to several CTAs, the mask of their ranks is `c[1]` there. Between shared
+    /// memories `src[0]` is the address to read (32-bit).
     Bulk(Bulk),
     /// Registers of a thread change hands between the warp and its CTA (`setmaxnreg`). All lanes take part.
     Registers(RegisterStep),
@@ -183,14 +184,21 @@ pub struct Bulk {
     pub elem: Elem,
     /// Of a tile: dimensions of its tensor; else 0.
     pub dimensions: u8,
+    /// A load to several CTAs of the cluster, by a mask of their ranks.
+    pub multicast: bool,
 }
 
-value!(record Bulk { kind, atom, elem, dimensions });
+value!(record Bulk { kind, atom, elem, dimensions, multicast });
 
 impl Bulk {
     /// What it copies is a tile of a tensor, by a map.
     pub fn is_tile(self) -> bool {
         self.dimensions > 0
+    }
+
+    /// It has an entry of [`Kernel::fragments`].
+    pub fn has_fragments(self) -> bool {
+        self.is_tile() || self.multicast
     }
 }
 
@@ -203,8 +211,8 @@ pub enum RegisterStep {
     Request(u16),
 }
 
-/// Slots of the fragments of a matrix instruction that [`Inst`] has no room for, or of a tile's coordinates;
-/// [`NONE`] where absent.
+/// Slots of the fragments of a matrix instruction that [`Inst`] has no room for, or of a tile's coordinates
+/// and of the mask of CTAs; [`NONE`] where absent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fragments {
     /// Of the second factor; four where the first is sparse.

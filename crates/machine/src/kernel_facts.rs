@@ -5,7 +5,7 @@
 //! sections III (reason h: shared memory) and IV-A (the number of log updates sets the first threshold).
 
 use crate::coalescer::HALF_WARP;
-use durawarp_kernel::ir::{BulkKind, ClusterStep, MemKind, Op, PmOp, Space, StoreHint};
+use durawarp_kernel::ir::{ClusterStep, MemKind, Op, PmOp, Space, StoreHint};
 use durawarp_kernel::launch::Launch;
 use durawarp_persist::handler::KernelFacts;
 
@@ -26,8 +26,8 @@ pub(super) fn kernel_facts(launch: &Launch, number: u32, warp_size: u32) -> Kern
             Op::Pm(PmOp::Clwb | PmOp::ClflushOpt) => persists.push(pc),
             Op::Pm(PmOp::ClwbLog) => log_write_backs.push(pc),
             Op::Bulk(bulk) => {
-                writes |= bulk.kind == BulkKind::Load;
-                reads |= matches!(bulk.kind, BulkKind::Store | BulkKind::Reduce);
+                writes |= bulk.kind.completes();
+                reads |= bulk.kind.reads_shared();
             }
             Op::Barrier(_) | Op::Cluster(ClusterStep::Wait) => waits = true,
             Op::Branch { target, .. } if target as usize <= pc => loops.push(target as usize..=pc),

@@ -19,7 +19,7 @@ use durawarp_kernel::launch::Launch;
 
 use super::coherence::{CoreMsg, HomeMsg, LineData, OsMsg};
 use super::look::{Lines, Look};
-use super::remote::{ClusterPlaces, ClusterWord, RemoteAccess};
+use super::remote::{ClusterPlaces, ClusterWord, RemoteAccess, RemotePart};
 use super::requester::Requester;
 use super::verbs::{ClientMsg, NicMsg, PersistAck, PosterMsg};
 
@@ -79,6 +79,10 @@ pub enum SmMsg {
     Remote(Box<RemoteAccess>),
     /// From an SM of its GPC: the answer to such an access.
     RemoteAnswer(Box<RemoteAccess>),
+    /// From an SM of its GPC: a part of a bulk copy to shared memory here.
+    Copied(Box<RemotePart>),
+    /// From an SM of its GPC: such a part is there.
+    CopiedAnswer(Box<RemotePart>),
     /// From an SM of its GPC: an arrival at the barrier of a cluster.
     Cluster(ClusterWord),
     /// From the command processor: a step of a persist barrier of the kernel.
@@ -89,8 +93,8 @@ pub enum SmMsg {
 
 value!(choice SmMsg {
     Reply(reply), Credit(credit), Invalidate { line }, Start { launch, at, l1_ways },
-    Cta { cta, place, l1_ways, cluster }, Remote(access), RemoteAnswer(access), Cluster(word), Grid(order),
-    Peer(message),
+    Cta { cta, place, l1_ways, cluster }, Remote(access), RemoteAnswer(access), Copied(part), CopiedAnswer(part),
+    Cluster(word), Grid(order), Peer(message),
 });
 
 impl SmMsg {
@@ -103,6 +107,8 @@ impl SmMsg {
             SmMsg::Cta { cta, place, .. } => 8 << 60 ^ u64::from(*place) << 48 ^ cta,
             SmMsg::Remote(access) => access.digest(),
             SmMsg::RemoteAnswer(access) => access.digest().rotate_left(1),
+            SmMsg::Copied(part) => part.digest(),
+            SmMsg::CopiedAnswer(part) => part.digest().rotate_left(1),
             SmMsg::Cluster(word) => word.digest(),
             SmMsg::Grid(order) => order.digest(),
             SmMsg::Peer(message) => message.digest(),

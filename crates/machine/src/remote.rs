@@ -1,5 +1,5 @@
-//! Messages between the SMs of a GPC: accesses to shared memory of another CTA of a cluster, and arrivals at
-//! the cluster's barrier.
+//! Messages between the SMs of a GPC: accesses to shared memory of another CTA of a cluster, parts of bulk
+//! copies for it, and arrivals at the cluster's barrier.
 //!
 //! A request is a box that travels to the other SM and back, as an atomic's does: its answer brings values,
 //! old values, or what was wrong. It names the CTA by its launch and its number, so that one that has ended
@@ -9,8 +9,10 @@
 //! Invariant: an SM sends to SMs of its GPC only, where links lead. Not modelled: the width of the links; a
 //! message takes its latency, however long it is.
 
+use super::line::MAX_LINE_BYTES;
 use durawarp_checkpoint::value;
 use durawarp_kernel::ir::{AtomOp, Elem};
+use smallvec::SmallVec;
 
 /// The SMs of the CTAs of a cluster, by rank, and which of them a CTA is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -113,6 +115,61 @@ impl RemoteAccess {
     /// See the head of [`super::packet`].
     pub fn digest(&self) -> u64 {
         11 << 60 ^ self.to.cta << 20 ^ u64::from(self.from.pc) << 8 ^ u64::from(self.from.warp) ^ self.lanes
+    }
+}
+
+/// The bulk copy of a part, in the SM that issued it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CopySource {
+    pub sm: u16,
+    /// Warp slot.
+    pub warp: u8,
+    /// Its number among the copies of the SM.
+    pub copy: u16,
+}
+
+value!(record CopySource { sm, warp, copy });
+
+/// A part of a bulk copy on its way to shared memory of another CTA, or the count of the whole copy at its
+/// barrier there; and the answer.
+#[derive(Debug, Clone)]
+pub struct RemotePart {
+    pub from: CopySource,
+    pub to: ClusterCta,
+    /// Stretches of shared memory there, by address and bytes: their bytes lie one behind the other in
+    /// `data`.
+    pub pieces: SmallVec<[(u32, u8); 9]>,
+    pub data: [u8; MAX_LINE_BYTES],
+    /// The address of the barrier, and how many bytes complete there.
+    pub completes: Option<(u32, u32)>,
+    /// What was wrong.
+    pub fault: Option<String>,
+}
+
+value!(record RemotePart { from, to, pieces, data, completes, fault });
+
+impl Default for RemotePart {
+    fn default() -> Self {
+        RemotePart {
+            from: CopySource { sm: 0, warp: 0, copy: 0 },
+            to: ClusterCta { launch: 0, cta: 0, rank: 0 },
+            pieces: SmallVec::new(),
+            data: [0; MAX_LINE_BYTES],
+            completes: None,
+            fault: None,
+        }
+    }
+}
+
+impl RemotePart {
+    /// See the head of [`super::packet`].
+    pub fn digest(&self) -> u64 {
+        let first = self.pieces.first().map_or(0, |(at, _)| *at);
+        14 << 60
+            ^ self.to.cta << 20
+            ^ u64::from(self.from.copy) << 32
+            ^ u64::from(self.from.warp)
+            ^ u64::from(first) << 8
     }
 }
 

@@ -20,6 +20,7 @@ mod address_units;
 mod barriers;
 mod bulk;
 mod bulk_copy;
+mod bulk_peers;
 mod bulk_stores;
 mod by_kernel;
 mod cleaning;
@@ -551,6 +552,10 @@ impl Receiver for Sm {
             SmMsg::Remote(access) => serve(access, &mut self.lsu),
             SmMsg::RemoteAnswer(access) => {
                 self.with_launches(|sm, launches| sm.remote_answered(access, cycle, launches, cx));
+            }
+            SmMsg::Copied(part) => self.serve_part(part, cx),
+            SmMsg::CopiedAnswer(part) => {
+                self.with_launches(|sm, launches| sm.part_answered(part, cycle, launches, cx));
             }
             SmMsg::Cluster(word) => {
                 self.with_launches(|sm, launches| sm.cluster_word(word, cycle, launches));

@@ -3,6 +3,9 @@
 //! Its bytes complete at its barrier in the same step, so that nothing is left for a group to wait for.
 //! Observers hear of what it reads and writes; the barrier's word is its own business.
 
+use smallvec::SmallVec;
+
+use super::super::cluster::ClusterMisuse;
 use super::super::fault::{FaultKind, ProgramFault};
 use super::super::ir::{Bulk, BulkKind, Inst, Space};
 use super::super::launch::Launch;
@@ -10,8 +13,12 @@ use super::super::memory::FlatMemory;
 use super::super::semantics::atomic::{apply_atomic, complete_bytes};
 use super::super::tensor_map::TileRun;
 use super::super::warp::{BulkOperands, SharedPiece, Warp};
+use super::cluster::Peers;
 use super::interface::{AccessKind, Event, Observer, WarpAccess, Writer};
 use super::spaces::{Memories, Watcher};
+
+/// Operands were checked.
+const THERE: &str = "a bulk copy's global memory is there";
 
 /// Executes a bulk copy of `lanes`.
 pub(super) fn execute_bulk(
@@ -29,7 +36,7 @@ pub(super) fn execute_bulk(
             continue;
         }
         if let Some(watcher) = &mut memories.watcher {
-            watch(watcher, warp.pc(), bulk, lane, &operands);
+            watch(watcher, warp.pc(), bulk, lane, &operands, launch);
         }
         copy(bulk, &operands, memories).map_err(|kind| fault(lane, kind))?;
     }
@@ -50,46 +57,71 @@ fn runs(operands: &BulkOperands) -> impl Iterator<Item = (u32, TileRun)> {
     })
 }
 
+/// The shared memory of the CTA of a rank; that of a launch without clusters is the own one.
+fn memory_of<'m>(
+    rank: u32,
+    shared: &'m mut [u8],
+    peers: &'m mut Option<Peers<'_>>,
+) -> Result<&'m mut [u8], ClusterMisuse> {
+    match peers {
+        Some(Peers { rank: own, cluster }) if rank != *own => {
+            if cluster.phases.has_ended(rank) {
+                return Err(ClusterMisuse::Ended(rank));
+            }
+            Ok(&mut cluster.memories[rank as usize])
+        }
+        _ => Ok(shared),
+    }
+}
+
 /// Copies; the operands are checked.
 fn copy(bulk: Bulk, operands: &BulkOperands, memories: &mut Memories<'_>) -> Result<(), FaultKind> {
-    let there = "a bulk copy's global memory is there";
+    if bulk.kind.completes() {
+        // A copy between shared memories is read as a whole before any of it is written.
+        let (from, bytes) = (operands.global as usize, operands.bytes as usize);
+        let sent = (bulk.kind == BulkKind::Send).then(|| memories.shared[from..from + bytes].to_vec());
+        let Memories { global, shared, peers, .. } = memories;
+        for rank in operands.ranks() {
+            let to = memory_of(rank, shared, peers).map_err(|misuse| FaultKind::Asynchronous(misuse.to_string()))?;
+            bring(operands, sent.as_deref(), global, to);
+            complete_bytes(to, operands.barrier, operands.bytes)
+                .map_err(|misuse| FaultKind::Asynchronous(misuse.to_string()))?;
+        }
+        return Ok(());
+    }
+    if bulk.kind == BulkKind::Prefetch {
+        return Ok(());
+    }
     // Stretch by stretch of global memory; a swizzle cuts each into units of shared memory.
-    for (at, run) in runs(operands).filter(|_| bulk.kind != BulkKind::Prefetch) {
-        let pieces = operands.pieces(at, run.bytes);
-        let (Some(global), length) = (run.global, run.bytes as usize) else {
-            if bulk.kind == BulkKind::Load {
-                operands.fill(at, run.bytes, memories.shared);
-            }
-            continue;
-        };
-        match bulk.kind {
-            BulkKind::Prefetch => {}
-            BulkKind::Load => {
-                let found = memories.global.slice(global, length).expect(there);
-                for SharedPiece { from, shared, bytes } in pieces {
-                    memories.shared[shared..shared + bytes].copy_from_slice(&found[from..from + bytes]);
-                }
-            }
-            // From shared memory.
-            BulkKind::Store => {
-                let found = memories.global.slice_mut(global, length).expect(there);
-                for SharedPiece { from, shared, bytes } in pieces {
-                    found[from..from + bytes].copy_from_slice(&memories.shared[shared..shared + bytes]);
-                }
-            }
-            BulkKind::Reduce => {
-                let found = memories.global.slice_mut(global, length).expect(there);
-                for SharedPiece { from, shared, bytes } in pieces {
-                    reduce(bulk, &mut found[from..from + bytes], &memories.shared[shared..shared + bytes]);
-                }
+    for (at, run) in runs(operands) {
+        let Some(global) = run.global else { continue };
+        let found = memories.global.slice_mut(global, run.bytes as usize).expect(THERE);
+        for SharedPiece { from, shared, bytes } in operands.pieces(at, run.bytes) {
+            let (to, with) = (&mut found[from..from + bytes], &memories.shared[shared..shared + bytes]);
+            match bulk.kind {
+                BulkKind::Reduce => reduce(bulk, to, with),
+                _ => to.copy_from_slice(with),
             }
         }
     }
-    if bulk.kind == BulkKind::Load {
-        complete_bytes(memories.shared, operands.barrier, operands.bytes)
-            .map_err(|misuse| FaultKind::Asynchronous(misuse.to_string()))?;
-    }
     Ok(())
+}
+
+/// Writes what a copy brings to one shared memory: bytes that were sent, or those in global memory.
+fn bring(operands: &BulkOperands, sent: Option<&[u8]>, global: &FlatMemory, to: &mut [u8]) {
+    if let Some(sent) = sent {
+        return to[operands.shared as usize..][..sent.len()].copy_from_slice(sent);
+    }
+    for (at, run) in runs(operands) {
+        let Some(address) = run.global else {
+            operands.fill(at, run.bytes, to);
+            continue;
+        };
+        let found = global.slice(address, run.bytes as usize).expect(THERE);
+        for SharedPiece { from, shared, bytes } in operands.pieces(at, run.bytes) {
+            to[shared..shared + bytes].copy_from_slice(&found[from..from + bytes]);
+        }
+    }
 }
 
 /// Combines element by element: no two of a copy are one.
@@ -107,33 +139,42 @@ fn reduce(bulk: Bulk, found: &mut [u8], with: &[u8]) {
 }
 
 #[cold]
-fn watch(watcher: &mut Watcher<'_>, pc: u32, bulk: Bulk, lane: u32, operands: &BulkOperands) {
+fn watch(watcher: &mut Watcher<'_>, pc: u32, bulk: Bulk, lane: u32, operands: &BulkOperands, launch: &Launch) {
     let (in_global, in_shared) = match bulk.kind {
         BulkKind::Prefetch => return,
-        BulkKind::Load => (AccessKind::Read, AccessKind::Write),
+        BulkKind::Load | BulkKind::Send => (AccessKind::Read, AccessKind::Write),
         BulkKind::Store => (AccessKind::Write, AccessKind::Read),
         BulkKind::Reduce => (AccessKind::Atomic, AccessKind::Read),
     };
     let (cta, warp, lanes) = (watcher.cta, watcher.warp, 1 << lane);
-    let mut tell = |space, kind, address, bytes| {
+    let mut tell = |space, owner, kind, address, bytes| {
         let changes = if kind == AccessKind::Read { 0 } else { lanes };
         let addresses = &[address; 64];
-        let owner = watcher.owner;
         let access = WarpAccess { cta, warp, owner, pc, space, kind, lanes, addresses, bytes, changes };
         (watcher.observer)(Event::Accessed(&access));
     };
+    // Every CTA whose shared memory it is.
+    let owners: SmallVec<[u64; 1]> = match launch.cluster_ctas() {
+        1 => SmallVec::from_elem(cta, 1),
+        _ => operands.ranks().map(|rank| launch.cta_of(launch.cluster_of(cta).0, rank)).collect(),
+    };
     // What is read comes first.
-    let shared_first = bulk.kind != BulkKind::Load;
+    let shared_first = bulk.kind.writes_global();
     for of_shared in [shared_first, !shared_first] {
         for (at, run) in runs(operands) {
             match (of_shared, run.global) {
-                (false, Some(global)) => tell(Space::Global, in_global, global, run.bytes),
+                (false, Some(from)) if bulk.kind == BulkKind::Send => {
+                    tell(Space::Shared, cta, in_global, from, run.bytes)
+                }
+                (false, Some(global)) => tell(Space::Global, cta, in_global, global, run.bytes),
                 (false, None) => {}
                 // A store reads nothing where its tensor has nothing.
-                (true, None) if bulk.kind != BulkKind::Load => {}
+                (true, None) if shared_first => {}
                 (true, _) => {
                     for piece in operands.pieces(at, run.bytes) {
-                        tell(Space::Shared, in_shared, piece.shared as u64, piece.bytes as u32);
+                        for &owner in &owners {
+                            tell(Space::Shared, owner, in_shared, piece.shared as u64, piece.bytes as u32);
+                        }
                     }
                 }
             }

@@ -3,8 +3,6 @@
 //! The CTAs of a cluster begin together and run in turns. The memory of the one that runs is with it, those
 //! of the others lie here. So a CTA reaches another from its first instruction on; the ISA wants a barrier of
 //! the cluster before that, which is not asked for here. An access to one that has ended is a fault.
-//!
-//! Not modelled: bulk copies between CTAs.
 
 use super::super::cluster::{ClusterArrivals, ClusterPhases};
 use super::super::ir::Op;

@@ -28,15 +28,18 @@ use super::races::{Lack, OfCta, PastAccess, RaceWatch, WORD};
 impl RaceWatch<'_> {
     /// A bulk copy accesses one end of its bytes, or a product a chunk a lane.
     pub(super) fn copied(&mut self, access: &WarpAccess<'_>) {
-        self.cta(access.cta);
-        let (shadow, warps) = match (access.space, self.ctas.get(&access.cta)) {
-            (Space::Shared, Some(OfCta { warps, shared, .. })) => (shared, warps),
-            (_, Some(OfCta { warps, .. })) => (&self.global, warps),
-            (_, None) => return,
+        // The shared memory may be another CTA's.
+        let (cta, owner) = (access.cta, access.owner);
+        self.cta(cta);
+        self.cta(owner);
+        let (Some(OfCta { warps, .. }), Some(OfCta { shared, .. })) = (self.ctas.get(&cta), self.ctas.get(&owner))
+        else {
+            return;
         };
+        let shadow = if access.space == Space::Shared { shared } else { &self.global };
         let known = &warps[access.warp as usize];
         let proxied = &known.proxied[usize::from(access.space != Space::Shared)];
-        let (cta, warp, pc, kind) = (access.cta, access.warp, access.pc, access.kind);
+        let (warp, pc, kind) = (access.warp, access.pc, access.kind);
         let clock = known.seen.of(cta, warp);
         let reads = kind == AccessKind::Read;
         let own = PastAccess { cta, warp, clock, pc, bytes: 15, strong: false, kind, changes: !reads };

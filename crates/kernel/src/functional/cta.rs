@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 
 use super::super::fault::{FaultKind, ProgramFault};
 use super::super::ir::{
-    Barrier, BarrierRed, Bulk, BulkKind, ClusterStep, Gathering, GroupStep, Guard, Inst, MachineRead, MemKind, Op,
-    Space, StoreHint,
+    Barrier, BarrierRed, Bulk, ClusterStep, Gathering, GroupStep, Guard, Inst, MachineRead, MemKind, Op, Space,
+    StoreHint,
 };
 use super::super::launch::Launch;
 use super::super::memory::FlatMemory;
@@ -389,7 +389,7 @@ impl Cta {
                 }
                 Op::Bulk(bulk) => {
                     if lanes != 0 {
-                        self.bulk(w, bulk, inst, launch, lanes, memory, observer)?;
+                        self.bulk(w, bulk, inst, launch, lanes, memory, observer, cluster)?;
                     }
                     self.warps[w].advance();
                 }
@@ -482,6 +482,7 @@ impl Cta {
         lanes: u64,
         memory: &mut FlatMemory,
         observer: &mut Option<Observer<'_>>,
+        cluster: &mut Option<&mut Cluster>,
     ) -> Result<(), RunError> {
         let (cta, warp) = (self.index, &self.warps[w]);
         let watcher = observer.as_mut().filter(|observer| observer.wanted.accesses).map(|observer| Watcher {
@@ -492,11 +493,13 @@ impl Cta {
             owner: cta,
         });
         let (shared, local) = (&mut self.shared, &mut self.local);
-        let mut memories = Memories { global: memory, shared, local, watcher, peers: None };
+        let rank = self.seat.as_ref().map_or(0, |seat| seat.rank);
+        let peers = cluster.as_mut().map(|cluster| Peers { rank, cluster });
+        let mut memories = Memories { global: memory, shared, local, watcher, peers };
         execute_bulk(warp, inst, bulk, launch, lanes, &mut memories)?;
         // Told afterwards, as of a store: what is there now.
         if let Some(observer) = observer.as_mut().filter(|observer| observer.wanted.writes)
-            && matches!(bulk.kind, BulkKind::Store | BulkKind::Reduce)
+            && bulk.kind.writes_global()
         {
             let copies = warp.bulk_copies(inst, bulk, launch, lanes).flatten();
             tell_bulk(observer, Writer { cta, epoch: self.epoch }, memory, copies.map(|(_, _, operands)| operands));
@@ -619,6 +622,10 @@ impl Cta {
 
     /// [`Cta::repeats`] of a CTA of a cluster.
     pub(super) fn repeats_in(&mut self, cluster: &mut Cluster, launch: &Launch, memory: &mut FlatMemory) -> bool {
+        // One that waits at the cluster's barrier goes on when its turn comes, if that has opened since.
+        if self.seat.as_ref().is_some_and(|seat| seat.waiting != 0 && seat.over < cluster.phases.over()) {
+            return false;
+        }
         let rank = self.rank().unwrap_or_default();
         cluster.swap(rank, &mut self.shared);
         let repeats = self.repeats(launch, memory);

@@ -231,7 +231,7 @@ pub(crate) struct RaceWatch<'a> {
     pub(super) global: Shadow,
     pub(super) ctas: HashMap<u64, OfCta>,
     /// What was published at the barrier of a cluster, by cluster and phase.
-    clusters: BTreeMap<(u64, u32), Clocks>,
+    clusters: BTreeMap<(u64, u32), WarpClocks>,
     found: BTreeMap<Pair, Race>,
 }
 
@@ -287,10 +287,12 @@ impl<'a> RaceWatch<'a> {
                 let mut gathered = std::mem::take(self.clusters.entry(gate).or_default());
                 let known = &mut self.cta(cta).warps[warp as usize];
                 if passes {
-                    known.seen.join(&gathered);
+                    known.seen.join(&gathered.seen);
+                    known.proxied.iter_mut().zip(&gathered.proxied).for_each(|(own, other)| own.join(other));
                 } else {
                     // What a fence before it has published: all, unless it is relaxed.
-                    gathered.join(&known.fenced[1]);
+                    gathered.seen.join(&known.fenced[1]);
+                    gathered.proxied.iter_mut().zip(&known.proxied).for_each(|(all, own)| all.join(own));
                     known.seen.advance(cta, warp, warps);
                 }
                 self.clusters.insert(gate, gathered);

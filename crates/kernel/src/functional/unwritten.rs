@@ -13,7 +13,7 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 
 use super::super::alu::{AluOp, IntOp};
-use super::super::ir::{BulkKind, GroupStep, Inst, MemKind, Op, Space};
+use super::super::ir::{GroupStep, Inst, MemKind, Op, Space};
 use super::super::launch::Launch;
 use super::super::undetermined::{is_seen, place};
 use super::super::warp::lanes_of;
@@ -191,7 +191,7 @@ impl<'a> UnwrittenWatch<'a> {
 fn reads_shared(inst: &Inst) -> bool {
     match inst.op {
         Op::Mem(mem) => mem.kind != MemKind::Store && matches!(mem.space, Space::Shared | Space::Generic),
-        Op::Bulk(bulk) => matches!(bulk.kind, BulkKind::Store | BulkKind::Reduce),
+        Op::Bulk(bulk) => bulk.kind.reads_shared(),
         Op::WarpGroup(step) => step == GroupStep::Multiply,
         _ => false,
     }

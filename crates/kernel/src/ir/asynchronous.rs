@@ -39,9 +39,28 @@ pub enum BulkKind {
     Reduce,
     /// Global memory to the L2.
     Prefetch,
+    /// Shared memory of the own CTA to that of a CTA of the cluster, which completes bytes at its `mbarrier`.
+    Send,
 }
 
-value!(choice BulkKind { Load, Store, Reduce, Prefetch });
+value!(choice BulkKind { Load, Store, Reduce, Prefetch, Send });
+
+impl BulkKind {
+    /// It writes shared memory, and completes bytes at a barrier there.
+    pub fn completes(self) -> bool {
+        matches!(self, BulkKind::Load | BulkKind::Send)
+    }
+
+    /// It writes global memory, in a group.
+    pub fn writes_global(self) -> bool {
+        matches!(self, BulkKind::Store | BulkKind::Reduce)
+    }
+
+    /// It reads shared memory.
+    pub fn reads_shared(self) -> bool {
+        self.writes_global() || self == BulkKind::Send
+    }
+}
 
 /// A step of the word of an `mbarrier`; a and b are the operands of the atomic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

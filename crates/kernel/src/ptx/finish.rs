@@ -110,7 +110,7 @@ pub(super) fn finish(mut body: Body, frame: Frame, position: impl Fn(usize) -> S
         for pc in blocks.range(block) {
             let draft = &body.code[pc];
             let mut inst = numbering.inst(draft, join);
-            if matches!(inst.op, Op::Matrix(_)) || matches!(inst.op, Op::Bulk(bulk) if bulk.is_tile()) {
+            if matches!(inst.op, Op::Matrix(_)) || matches!(inst.op, Op::Bulk(bulk) if bulk.has_fragments()) {
                 inst.imm = kernel.fragments.len() as i32;
                 kernel.fragments.push(numbering.fragments(draft));
             }

@@ -5,12 +5,12 @@
 //! `UTMASTG` of operands that are uniform, and of others a loop over those that differ.
 //!
 //! Source: PTX ISA, `cp.async.bulk`: both addresses and the size are multiples of 16; an `mbarrier` lies at a
-//! multiple of 8; a tile in shared memory at a multiple of 128. Invariant: functional driver and timed
-//! machine check here, before a byte moves. Not modelled: copies to the shared memory of another CTA of the
-//! cluster, which are refused. Maps in global memory: those of parameters and constants are known when a copy
-//! is issued.
+//! multiple of 8; a tile in shared memory at a multiple of 128; a load to several CTAs has its bytes, and its
+//! barrier, at the same offsets in each of them. Invariant: functional driver and timed machine check here,
+//! before a byte moves. Not modelled: maps in global memory. Those of parameters and constants are known when
+//! a copy is issued.
 
-use super::super::cluster::owner_of;
+use super::super::cluster::{ClusterMisuse, owner_of};
 use super::super::fault::FaultKind;
 use super::super::ir::{Bulk, BulkKind, Inst, NONE, Space};
 use super::super::launch::Launch;
@@ -32,18 +32,21 @@ const BARRIER_BYTES: u32 = 8;
 /// What one lane copies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BulkOperands {
-    /// First address in global memory; of a tile, that of its tensor.
+    /// First address in global memory; of a tile, that of its tensor; of a copy between shared memories, that
+    /// in the own one which it reads.
     pub global: u64,
-    /// First address in shared memory.
+    /// First address in shared memory, the same in every CTA that gets the bytes.
     pub shared: u64,
     pub bytes: u32,
-    /// Address in shared memory of the barrier at which bytes complete.
+    /// Address in shared memory of the barrier at which bytes complete, in these CTAs too.
     pub barrier: u64,
+    /// Ranks of the CTAs whose shared memory it is, a bit each: the own one's alone where bytes leave it.
+    pub ranks: u16,
     /// Whose bytes they are, where they are not one stretch of global memory.
     pub tile: Option<Tile>,
 }
 
-value!(record BulkOperands { global, shared, bytes, barrier, tile });
+value!(record BulkOperands { global, shared, bytes, barrier, ranks, tile });
 
 /// Bytes of a copy that lie one behind the other in shared memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,6 +91,12 @@ impl BulkOperands {
         })
     }
 
+    /// The ranks of the CTAs whose shared memory it writes, or reads.
+    #[inline]
+    pub fn ranks(&self) -> impl Iterator<Item = u32> + use<> {
+        lanes_of(self.ranks.into()).map(|rank| rank as u32)
+    }
+
     /// Fills shared memory with what a load has where its tensor has no elements.
     #[cold]
     pub fn fill(&self, from: u32, bytes: u32, memory: &mut [u8]) {
@@ -106,7 +115,15 @@ impl BulkOperands {
     /// # Errors
     /// What is wrong with the first that is not.
     fn check(&self, bulk: Bulk, launch: &Launch) -> Result<(), FaultKind> {
-        let &BulkOperands { global, shared, bytes, barrier, tile } = self;
+        let &BulkOperands { global, shared, bytes, barrier, ranks, tile } = self;
+        // A cluster has 16 CTAs at most: a higher rank has no bit.
+        let ctas = launch.cluster_ctas();
+        if let Some(rank) = self.ranks().find(|&rank| rank >= ctas) {
+            return Err(FaultKind::Asynchronous(ClusterMisuse::NoBit { rank, ctas }.to_string()));
+        }
+        if ranks == 0 {
+            return Err(FaultKind::Asynchronous("a bulk copy to several CTAs whose mask has none".to_owned()));
+        }
         match tile {
             Some(tile) => in_tensor(&tile, bytes, launch)?,
             None => {
@@ -114,15 +131,14 @@ impl BulkOperands {
                     let what = format!("a bulk copy of {bytes} bytes, which is no multiple of {ALIGN}");
                     return Err(FaultKind::Asynchronous(what));
                 }
-                if !global.is_multiple_of(ALIGN) {
+                if bulk.kind == BulkKind::Send {
+                    in_shared(global, bytes, ALIGN, launch)?;
+                } else if !global.is_multiple_of(ALIGN) {
                     return Err(FaultKind::Misaligned { address: global, bytes: ALIGN as u32, space: "global" });
+                } else {
+                    in_global(global, bytes, launch)?;
                 }
-                in_global(global, bytes, launch)?;
             }
-        }
-        if (shared | barrier) >> 24 != 0 && launch.cluster_ctas() > 1 {
-            let what = "a bulk copy to shared memory of another CTA of the cluster";
-            return Err(FaultKind::Unsupported(format!("{what} is not supported")));
         }
         if bulk.kind != BulkKind::Prefetch {
             let (align, swizzled) = match tile {
@@ -132,8 +148,14 @@ impl BulkOperands {
             };
             in_shared(shared, swizzled, align, launch)?;
         }
-        if bulk.kind == BulkKind::Load { in_shared(barrier, BARRIER_BYTES, 8, launch) } else { Ok(()) }
+        if bulk.kind.completes() { in_shared(barrier, BARRIER_BYTES, 8, launch) } else { Ok(()) }
     }
+}
+
+/// The rank of the CTA that an address of shared memory names, and the byte there. Without clusters all of it
+/// is an address of the own CTA's.
+fn place_of(address: u64, own: u32, launch: &Launch) -> (u32, u64) {
+    if launch.cluster_ctas() > 1 { owner_of(address, own) } else { (own, address) }
 }
 
 fn in_global(address: u64, bytes: u32, launch: &Launch) -> Result<(), FaultKind> {
@@ -208,20 +230,17 @@ impl Warp {
     fn bulk(&self, inst: &Inst, mut bulk: Bulk, launch: &Launch, lane: u32) -> Result<(Bulk, BulkOperands), FaultKind> {
         let [global, shared, bytes, barrier] = inst.src;
         let narrow = |slot| if slot == NONE { 0 } else { self.operand32(slot, launch, lane) };
-        // The own CTA may be named by its rank.
         let own = if launch.cluster_ctas() > 1 { launch.cluster_of(self.cta).1 } else { 0 };
-        let shared_address = |slot| match owner_of(narrow(slot).into(), own) {
-            (rank, byte) if rank == own && launch.cluster_ctas() > 1 => byte,
-            _ => narrow(slot).into(),
+        let (to, shared) = place_of(narrow(shared).into(), own, launch);
+        let (at, barrier) = place_of(narrow(barrier).into(), own, launch);
+        let ranks = match bulk.multicast {
+            true => narrow(launch.kernel.fragments[inst.imm as usize].c[1]) as u16,
+            false => self.only(bulk, [to, at], own, launch)?,
         };
         // Of a tile this first address is that of its map.
-        let mut operands = BulkOperands {
-            global: self.operand64(global, launch, lane),
-            shared: shared_address(shared),
-            bytes: narrow(bytes),
-            barrier: shared_address(barrier),
-            tile: None,
-        };
+        let first =
+            if bulk.kind == BulkKind::Send { narrow(global).into() } else { self.operand64(global, launch, lane) };
+        let mut operands = BulkOperands { global: first, shared, bytes: narrow(bytes), barrier, ranks, tile: None };
         if bulk.is_tile() {
             let tile = self.tile(inst, bulk, operands.global, launch, lane)?;
             if bulk.kind == BulkKind::Reduce {
@@ -233,11 +252,25 @@ impl Warp {
             }
             // From here on the operands are the tile's.
             (operands.global, operands.bytes, operands.tile) = (tile.map.address, tile.map.box_bytes(), Some(tile));
-        } else {
+        } else if !bulk.has_fragments() {
             operands.global = operands.global.wrapping_add_signed(i64::from(inst.imm));
         }
         operands.check(bulk, launch)?;
         Ok((bulk, operands))
+    }
+
+    /// The one CTA whose shared memory a copy has, where its addresses name these: a bit.
+    fn only(&self, bulk: Bulk, [to, at]: [u32; 2], own: u32, launch: &Launch) -> Result<u16, FaultKind> {
+        let wrong = |misuse: ClusterMisuse| Err(FaultKind::Asynchronous(misuse.to_string()));
+        let ctas = launch.cluster_ctas();
+        if to >= ctas {
+            return wrong(ClusterMisuse::NoRank { rank: to, ctas });
+        }
+        match bulk.kind {
+            BulkKind::Load | BulkKind::Send if at != to => wrong(ClusterMisuse::Apart),
+            BulkKind::Store | BulkKind::Reduce if to != own => wrong(ClusterMisuse::Reads(to)),
+            _ => Ok(1 << to),
+        }
     }
 
     /// The tile that a lane names by the generic address of a map, and coordinates.

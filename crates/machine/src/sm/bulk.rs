@@ -15,6 +15,7 @@
 //! Source: PTX ISA 9.7.9.25.5, 9.7.9.27; sizes and gaps are parameters of shared memory, after the model of
 //! TMA in FlashGPU-Sim. Groups are a warp's, as those of `cp.async`. Invariants: copies leave in the order of
 //! issue, at most one line a cycle; a warp's slot and its CTA's memory stay until its copies are complete.
+//! What goes to other CTAs is in `bulk_peers`.
 //! Not modelled: passes through the banks of shared memory, a bound on copies that wait, the path of its own
 //! that TMA has to the crossbar (stores share the load-store unit).
 
@@ -23,7 +24,8 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use smallvec::SmallVec;
 
-use crate::msg::{Line, Msg, Payload, Request, RequestKind, sectors_touched};
+use crate::msg::{Line, MAX_LINE_BYTES, Msg, Payload, Request, RequestKind, sectors_touched};
+use crate::remote::{CopySource, RemotePart};
 use durawarp_checkpoint::state;
 use durawarp_engine::Ctx;
 use durawarp_kernel::fault::{FaultKind, ProgramFault};
@@ -34,9 +36,11 @@ use durawarp_kernel::warp::SharedPiece;
 use durawarp_persist::handler::{Access, AccessKind, SmEvent};
 
 use super::bulk_copy::{BulkCopy, CopyPart, LinePart, insert};
+use super::bulk_peers::{PartAnswer, PartQueue, destinations};
 use super::bulk_stores::send_line;
 use super::copies::CopyGroups;
 use super::core::IssueCore;
+use super::cta::CtaSlot;
 use super::front_end::FrontEndWaits;
 use super::launches::LaunchTable;
 use super::lsu::Lsu;
@@ -69,9 +73,13 @@ pub(super) struct CopyEngine {
     next_start: u32,
     /// The next line lacks room: nothing to do until a reply or a credit comes.
     blocked: bool,
+    /// Parts for other CTAs, which leave before the event is over.
+    pub(super) parts: PartQueue,
 }
 
-state!(CopyEngine { saved: copies, free, sending, reads, free_reads, lines, landing, next_start, blocked, groups });
+state!(CopyEngine {
+    saved: copies, free, sending, reads, free_reads, lines, landing, next_start, blocked, groups; kept: parts
+});
 
 impl CopyEngine {
     /// Nothing to copy.
@@ -87,6 +95,7 @@ impl CopyEngine {
             landing: BinaryHeap::new(),
             next_start: 0,
             blocked: false,
+            parts: PartQueue::default(),
         }
     }
 
@@ -125,7 +134,7 @@ impl CopyEngine {
         inst: &Inst,
         bulk: Bulk,
         lanes: u64,
-        slot: &mut WarpSlot,
+        (slot, cta): (&mut WarpSlot, &CtaSlot),
         m: &mut Moment<'_>,
     ) -> Result<bool, Fault> {
         let mut waits = false;
@@ -134,15 +143,17 @@ impl CopyEngine {
         for copied in copies {
             let fault = |(lane, kind)| Box::new(slot.fault(lane, kind, launch));
             let (lane, bulk, operands) = copied.map_err(fault)?;
-            m.record.bulk.count(bulk.kind, operands.bytes);
+            let (home, peers) = destinations(&operands, cta, launch, m.record);
+            m.record.bulk.count(bulk, operands.bytes, peers.len());
             if operands.bytes == 0 {
                 continue;
             }
             // Loads complete at a barrier, prefetches nowhere.
-            let grouped = matches!(bulk.kind, BulkKind::Store | BulkKind::Reduce);
+            let grouped = bulk.kind.writes_global();
             let tickets = grouped.then(|| self.groups[warp].each_mut().map(CopyGroups::begin));
             let (warp, lane, pc) = (warp as u8, lane as u8, slot.warp.pc());
-            let copy = BulkCopy { warp, lane, pc, bulk, operands, sent: 0, left: 0, tickets };
+            let (sent, left, apart, landed) = (0, 0, 0, false);
+            let copy = BulkCopy { warp, lane, pc, bulk, operands, sent, left, tickets, home, peers, apart, landed };
             let number = insert(&mut self.copies, &mut self.free, copy);
             self.sending.push_back(number);
             slot.under_way.bulk += 1;
@@ -192,9 +203,10 @@ impl CopyEngine {
             return None;
         }
         let (requests, bytes) = match CopyPart::of(&copy.operands, copy.sent, m.w.line_bytes) {
-            CopyPart::Absent(bytes) => {
-                self.fill(number, bytes, core);
-                (0, bytes)
+            CopyPart::Absent(bytes) => (0, self.fill(number, bytes, core, m.w.index)),
+            CopyPart::Line(part) if copy.bulk.kind == BulkKind::Send => {
+                self.send_shared(number, part, core, m);
+                (0, part.bytes)
             }
             CopyPart::Line(part) => {
                 if copy.tickets.is_some() && waits_for_durable(copy, part, core, m) {
@@ -204,7 +216,7 @@ impl CopyEngine {
                 // A store's line may become several requests, for a scheme that writes it back at once.
                 let requests = if self.lines >= m.p.shared.bulk_lines {
                     None
-                } else if matches!(copy.bulk.kind, BulkKind::Store | BulkKind::Reduce) {
+                } else if copy.bulk.kind.writes_global() {
                     send_line(number, copy, part, core, lsu, memory, front_end, m)
                 } else {
                     self.send_read(number, part, core, memory, m, cx).then_some(1)
@@ -235,19 +247,28 @@ impl CopyEngine {
         tickets.map(|_| warp)
     }
 
-    /// A load has no element in its tensor for the next bytes.
+    /// A load has no element in its tensor for the next bytes: how many of these are filled now.
     #[cold]
-    fn fill(&mut self, number: u16, bytes: u32, core: &mut IssueCore) {
+    fn fill(&mut self, number: u16, bytes: u32, core: &mut IssueCore, sm: u16) -> u32 {
         let copy = &self.copies[usize::from(number)];
-        if copy.bulk.kind == BulkKind::Load {
-            let (warp, at) = (copy.warp, copy.sent);
-            let cta = core.slots[usize::from(warp)].cta;
-            let cta = &mut core.ctas[usize::from(cta)];
-            for piece in copy.operands.pieces(at, bytes) {
-                cta.writers.access(warp, MemKind::Store, std::iter::once(piece.shared as u64), piece.bytes as u32);
-            }
-            copy.operands.fill(at, bytes, &mut cta.shared);
+        let at = copy.sent;
+        if copy.bulk.kind != BulkKind::Load {
+            return bytes;
         }
+        // Other CTAs get them by lines, as they get what is there.
+        if let (false, Some(tile)) = (copy.peers.is_empty(), copy.operands.tile) {
+            let (filling, bytes) = (tile.map.filling(), bytes.min(MAX_LINE_BYTES as u32));
+            let found: [u8; MAX_LINE_BYTES] = std::array::from_fn(|byte| filling[byte % filling.len()]);
+            self.bring(number, at, &found[..bytes as usize], core, sm);
+            return bytes;
+        }
+        let warp = copy.warp;
+        let cta = &mut core.ctas[usize::from(core.slots[usize::from(warp)].cta)];
+        for piece in copy.operands.pieces(at, bytes) {
+            cta.writers.access(warp, MemKind::Store, std::iter::once(piece.shared as u64), piece.bytes as u32);
+        }
+        copy.operands.fill(at, bytes, &mut cta.shared);
+        bytes
     }
 
     fn send_read(
@@ -287,8 +308,23 @@ impl CopyEngine {
         true
     }
 
+    /// A line of the own shared memory leaves for the shared memory of another CTA, or another place of the
+    /// own.
+    fn send_shared(&mut self, number: u16, line: LinePart, core: &mut IssueCore, m: &mut Moment<'_>) {
+        let warp = self.copies[usize::from(number)].warp;
+        let slot = &core.slots[usize::from(warp)];
+        let cta = &mut core.ctas[usize::from(slot.cta)];
+        let (from, bytes) = ((line.line + u64::from(line.offset)) as usize, line.bytes as usize);
+        if cta.writers.access(warp, MemKind::Load, std::iter::once(from as u64), line.bytes) {
+            m.host.tell(&SmEvent::SharedRead);
+        }
+        let mut found = [0; 128];
+        found[..bytes].copy_from_slice(&cta.shared[from..from + bytes]);
+        self.bring(number, line.at, &found[..bytes], core, m.w.index);
+    }
+
     /// A line that it has read is here: the copy that it belongs to.
-    pub(super) fn line_came(&mut self, tag: u32, line: &Line, line_bytes: u32, core: &mut IssueCore) -> u16 {
+    pub(super) fn line_came(&mut self, tag: u32, line: &Line, line_bytes: u32, core: &mut IssueCore, sm: u16) -> u16 {
         let read = (tag - READ) as u16;
         let (number, at) = self.reads[usize::from(read)];
         self.free_reads.push(read);
@@ -297,17 +333,27 @@ impl CopyEngine {
             let CopyPart::Line(part) = CopyPart::of(&copy.operands, at, line_bytes) else {
                 unreachable!("a line came for elements that are not there");
             };
-            let found = &line.bytes[part.offset as usize..];
+            self.bring(number, at, &line.bytes[part.offset as usize..][..part.bytes as usize], core, sm);
+        }
+        number
+    }
+
+    /// Bytes of a copy from its byte `at` on go to shared memory, at home and elsewhere.
+    fn bring(&mut self, number: u16, at: u32, found: &[u8], core: &mut IssueCore, sm: u16) {
+        let copy = &mut self.copies[usize::from(number)];
+        if copy.home {
             let slot = &core.slots[usize::from(copy.warp)];
             let cta = &mut core.ctas[usize::from(slot.cta)];
             // As a store to shared memory does, it carries what its warp knows of fences.
             cta.fenced = cta.fenced.max(slot.order.fenced);
-            for SharedPiece { from, shared, bytes } in copy.operands.pieces(at, part.bytes) {
+            for SharedPiece { from, shared, bytes } in copy.operands.pieces(at, found.len() as u32) {
                 cta.writers.access(copy.warp, MemKind::Store, std::iter::once(shared as u64), bytes as u32);
                 cta.shared[shared..shared + bytes].copy_from_slice(&found[from..from + bytes]);
             }
         }
-        number
+        if !copy.peers.is_empty() {
+            self.parts.send(copy, CopySource { sm, warp: copy.warp, copy: number }, at, found);
+        }
     }
 
     /// A request of a copy is answered: a warp that may go on.
@@ -323,7 +369,7 @@ impl CopyEngine {
     fn end(&mut self, number: u16, cycle: u32, core: &mut IssueCore, arrive: u32) -> Option<usize> {
         let copy = &self.copies[usize::from(number)];
         let warp = usize::from(copy.warp);
-        if copy.bulk.kind == BulkKind::Load {
+        if copy.bulk.kind.completes() {
             self.landing.push(Reverse((cycle + arrive, number)));
             return None;
         }
@@ -341,21 +387,55 @@ impl CopyEngine {
         cycle: u32,
         core: &mut IssueCore,
         launches: &LaunchTable,
+        sm: u16,
     ) -> Result<Option<usize>, Fault> {
         let Some(&Reverse((_, number))) = self.landing.peek().filter(|Reverse((at, _))| *at <= cycle) else {
             return Ok(None);
         };
         self.landing.pop();
-        self.free.push(number);
-        let BulkCopy { warp, lane, pc, operands, .. } = &self.copies[usize::from(number)];
-        let slot = &mut core.slots[usize::from(*warp)];
-        slot.under_way.bulk -= 1;
+        let copy = &mut self.copies[usize::from(number)];
+        let warp = usize::from(copy.warp);
+        let slot = &core.slots[warp];
+        // At home at once; elsewhere by a message, whose answer ends the copy.
         let shared = &mut core.ctas[usize::from(slot.cta)].shared;
-        if let Err(misuse) = complete_bytes(shared, operands.barrier, operands.bytes) {
+        if copy.home
+            && let Err(misuse) = complete_bytes(shared, copy.operands.barrier, copy.operands.bytes)
+        {
             let kind = FaultKind::Asynchronous(misuse.to_string());
-            return Err(Box::new(ProgramFault::new(kind, launches.of(slot), &slot.warp, *pc, u32::from(*lane))));
+            return Err(Box::new(ProgramFault::new(
+                kind,
+                launches.of(slot),
+                &slot.warp,
+                copy.pc,
+                u32::from(copy.lane),
+            )));
         }
-        Ok(Some(usize::from(*warp)))
+        copy.landed = true;
+        if !copy.peers.is_empty() {
+            self.parts.complete(copy, CopySource { sm, warp: copy.warp, copy: number });
+            return Ok(Some(warp));
+        }
+        self.free.push(number);
+        core.slots[warp].under_way.bulk -= 1;
+        Ok(Some(warp))
+    }
+
+    /// A part for another CTA is there: the copy's lane and its instruction where something was wrong, and a
+    /// warp that may go on.
+    pub(super) fn part_came(&mut self, part: Box<RemotePart>, core: &mut IssueCore) -> PartAnswer {
+        let number = part.from.copy;
+        let copy = &mut self.copies[usize::from(number)];
+        if let Some(what) = &part.fault {
+            return PartAnswer::Wrong { what: what.clone(), pc: copy.pc, lane: u32::from(copy.lane) };
+        }
+        self.parts.recycle(part);
+        copy.apart -= 1;
+        if copy.apart > 0 || !copy.landed {
+            return PartAnswer::Nothing;
+        }
+        self.free.push(number);
+        core.slots[usize::from(copy.warp)].under_way.bulk -= 1;
+        PartAnswer::Over
     }
 }
 

@@ -5,8 +5,10 @@
 use durawarp_checkpoint::value;
 use durawarp_kernel::ir::Bulk;
 use durawarp_kernel::warp::BulkOperands;
+use smallvec::SmallVec;
 
 use super::copies::Ticket;
+use crate::remote::ClusterCta;
 
 /// A bulk copy under way.
 #[derive(Debug)]
@@ -23,9 +25,17 @@ pub(super) struct BulkCopy {
     pub(super) left: u32,
     /// Of a store or a reduction: reads of shared memory, and the whole.
     pub(super) tickets: Option<[Ticket; 2]>,
+    /// Of a load: it goes to shared memory of the own CTA.
+    pub(super) home: bool,
+    /// It goes to shared memory of these CTAs, too.
+    pub(super) peers: SmallVec<[ClusterCta; 2]>,
+    /// Parts on their way to these, or back.
+    pub(super) apart: u32,
+    /// Its bytes are complete at home; of one that goes to others, their parts may be under way.
+    pub(super) landed: bool,
 }
 
-value!(record BulkCopy { warp, lane, pc, bulk, operands, sent, left, tickets });
+value!(record BulkCopy { warp, lane, pc, bulk, operands, sent, left, tickets, home, peers, apart, landed });
 
 /// What a copy does next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -108,7 +118,7 @@ mod tests {
 
     #[test]
     fn a_copy_is_cut_at_lines_and_the_parts_are_all_of_it() {
-        let operands = BulkOperands { global: 4096 + 112, shared: 32, bytes: 160, barrier: 0, tile: None };
+        let operands = BulkOperands { global: 4096 + 112, shared: 32, bytes: 160, barrier: 0, ranks: 1, tile: None };
         let expected = [(4096, 112, 0, 16, 16), (4224, 0, 16, 128, 128), (4352, 0, 144, 16, 16)];
         assert_eq!(parts(&operands), expected.map(Ok));
     }
@@ -128,7 +138,7 @@ mod tests {
             steps: [1; 5],
         };
         let tile = Tile { map, at: [4, 3, 0, 0, 0] };
-        let operands = BulkOperands { global: 4096, shared: 0, bytes: 96, barrier: 0, tile: Some(tile) };
+        let operands = BulkOperands { global: 4096, shared: 0, bytes: 96, barrier: 0, ranks: 1, tile: Some(tile) };
         let (row, next) = ((4096 + 128, 64 + 16, 0, 24, 24), (4096 + 256, 16, 32, 24, 24));
         assert_eq!(parts(&operands), [Ok(row), Err(8), Ok(next), Err(8), Err(32)]);
     }

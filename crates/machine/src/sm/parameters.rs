@@ -8,7 +8,7 @@ use crate::remote::RemoteKind;
 use crate::scheduler::Policy;
 use durawarp_base::counters;
 use durawarp_base::spec;
-use durawarp_kernel::ir::{BulkKind, Class, GroupElements};
+use durawarp_kernel::ir::{Bulk, BulkKind, Class, GroupElements};
 
 spec! {
     /// Parameters of a streaming multiprocessor.
@@ -276,28 +276,40 @@ counters! {
         bulk_reductions,
         /// Bulk prefetches to the L2 (copies)
         bulk_prefetches,
-        /// Bytes of all these (bytes)
+        /// Bulk copies from shared memory to that of another CTA of the cluster (copies)
+        bulk_sends,
+        /// Bulk loads to several CTAs of the cluster (copies)
+        bulk_multicasts,
+        /// Bytes of all these, once for each copy (bytes)
         bulk_bytes,
+        /// Bytes that went to shared memory of other CTAs, once for each CTA (bytes)
+        bulk_peer_bytes,
+        /// Parts of other SMs' copies, lines or counts, that came to shared memory of this one (messages)
+        bulk_parts_served,
         /// Reads of the L2 by bulk loads and prefetches, a line or a part of it each (reads)
         bulk_reads,
     }
 }
 
 impl BulkCounters {
-    /// Counts a copy.
-    pub(super) fn count(&mut self, kind: BulkKind, bytes: u32) {
-        *match kind {
+    /// Counts a copy that goes to so many other CTAs.
+    pub(super) fn count(&mut self, bulk: Bulk, bytes: u32, peers: usize) {
+        self.bulk_multicasts += u64::from(bulk.multicast);
+        self.bulk_peer_bytes += u64::from(bytes) * peers as u64;
+        *match bulk.kind {
             BulkKind::Load => &mut self.bulk_loads,
             BulkKind::Store => &mut self.bulk_stores,
             BulkKind::Reduce => &mut self.bulk_reductions,
             BulkKind::Prefetch => &mut self.bulk_prefetches,
+            BulkKind::Send => &mut self.bulk_sends,
         } += 1;
         self.bulk_bytes += u64::from(bytes);
     }
 
     /// There were some.
     pub fn any(&self) -> bool {
-        self.bulk_loads + self.bulk_stores + self.bulk_reductions + self.bulk_prefetches > 0
+        let own = self.bulk_loads + self.bulk_stores + self.bulk_reductions + self.bulk_prefetches;
+        own + self.bulk_sends + self.bulk_parts_served > 0
     }
 }
 

@@ -21,7 +21,7 @@
 
 use crate::l1::Waiter;
 use crate::msg::{CommandProcessorMsg, GridOrder, GridReport, Msg, Payload, Reply, RequestKind, SmMsg};
-use crate::remote::{ClusterCta, ClusterWord, RemoteAccess, RemoteKind};
+use crate::remote::{ClusterCta, ClusterWord, RemoteAccess, RemoteKind, RemotePart};
 use crate::scheduler::Unit;
 use durawarp_engine::Ctx;
 use durawarp_kernel::fault::{FaultKind, ProgramFault};
@@ -34,6 +34,7 @@ use durawarp_persist::vocab::{Boundary, FenceKind, FenceRule, PersistScope};
 use super::Sm;
 use super::barriers::AllArrived;
 use super::bulk::CopyEngine;
+use super::bulk_peers::{PartAnswer, perform_part};
 use super::cleaning::is_cleaning;
 use super::cluster::{ended, perform, write_answer};
 use super::combine::Cleaned;
@@ -285,7 +286,9 @@ impl Sm {
             }
             Op::Bulk(bulk) => {
                 let m = moment!(self, cycle, launches);
-                let issued = self.engine.issue(warp, inst, bulk, lanes, &mut self.core.slots[warp], m);
+                let slot = &mut self.core.slots[warp];
+                let cta = &self.core.ctas[usize::from(slot.cta)];
+                let issued = self.engine.issue(warp, inst, bulk, lanes, (slot, cta), m);
                 self.core.slots[warp].warp.advance();
                 match issued {
                     Ok(false) => {}
@@ -553,6 +556,54 @@ impl Sm {
         self.lsu.remote.recycle(access);
     }
 
+    /// Parts of copies leave for other SMs.
+    #[inline]
+    fn send_parts(&mut self, cx: &mut Ctx<'_, Msg>) {
+        if !self.engine.parts.is_empty() {
+            self.send_all_parts(cx);
+        }
+    }
+
+    #[inline(never)]
+    fn send_all_parts(&mut self, cx: &mut Ctx<'_, Msg>) {
+        for part in self.engine.parts.leaving.drain(..) {
+            let cta = usize::from(self.core.slots[usize::from(part.from.warp)].cta);
+            let Some(seat) = &self.core.ctas[cta].seat else { unreachable!("a CTA of a cluster has its seat") };
+            let sm = seat.sms[part.to.rank as usize];
+            self.w.ports.to_sm(sm).send(SmMsg::Copied(part), 0, cx);
+        }
+    }
+
+    /// A part of another SM's copy is here.
+    pub(super) fn serve_part(&mut self, mut part: Box<RemotePart>, cx: &mut Ctx<'_, Msg>) {
+        part.fault = match self.find_cta(part.to) {
+            Some(cta) => perform_part(&mut self.core.ctas[cta].shared, &part).err(),
+            None => Some(ended(part.to.rank)),
+        };
+        self.record.bulk.bulk_parts_served += 1;
+        self.w.ports.to_sm(part.from.sm).send(SmMsg::CopiedAnswer(part), 0, cx);
+    }
+
+    /// A part of a copy is in another SM.
+    pub(super) fn part_answered(
+        &mut self,
+        part: Box<RemotePart>,
+        cycle: u32,
+        launches: &LaunchTable,
+        cx: &mut Ctx<'_, Msg>,
+    ) {
+        let warp = usize::from(part.from.warp);
+        match self.engine.part_came(part, &mut self.core) {
+            PartAnswer::Nothing => {}
+            PartAnswer::Over => self.resume(warp, cycle, launches, cx),
+            PartAnswer::Wrong { what, pc, lane } => {
+                let slot = &self.core.slots[warp];
+                let kind = FaultKind::Asynchronous(what);
+                self.fail(ProgramFault::new(kind, launches.of(slot), &slot.warp, pc, lane), cx);
+            }
+        }
+    }
+
     /// A fence's loads and stores are done: what others wrote must be seen from here on.
     fn pass_fence(&mut self, warp: usize, then: AfterFence, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
         if self.p.l1.fence_invalidates {
@@ -661,7 +712,7 @@ impl Sm {
     /// A cycle of the copy engine: bytes that complete, then the next line.
     pub(super) fn step_engine(&mut self, cycle: u32, launches: &LaunchTable, cx: &mut Ctx<'_, Msg>) {
         loop {
-            match self.engine.land(cycle, &mut self.core, launches) {
+            match self.engine.land(cycle, &mut self.core, launches, self.w.index) {
                 Ok(None) => break,
                 Ok(Some(warp)) => self.resume(warp, cycle, launches, cx),
                 Err(fault) => {
@@ -675,6 +726,7 @@ impl Sm {
         if let Some(warp) = self.engine.step(core, lsu, memory, &self.front_end, m, cx) {
             self.resume(warp, cycle, launches, cx);
         }
+        self.send_parts(cx);
     }
 
     /// A request is answered that bears the number of a bulk copy, if `bulk` is not 0.
@@ -749,7 +801,9 @@ impl Sm {
         self.lsu.blocked = false;
         match (reply.kind, reply.payload) {
             (RequestKind::Read, Payload::Line(line)) if CopyEngine::is_read(reply.tag) => {
-                let number = self.engine.line_came(reply.tag, &line, self.w.line_bytes, &mut self.core);
+                let (line_bytes, sm) = (self.w.line_bytes, self.w.index);
+                let number = self.engine.line_came(reply.tag, &line, line_bytes, &mut self.core, sm);
+                self.send_parts(cx);
                 self.memory.port.line_pool.give(line);
                 self.bulk_answered(number + 1, cycle, launches, cx);
             }

@@ -2,11 +2,11 @@
 //! `cp.async.bulk.prefetch`; those of tiles are in `tensor`.
 //!
 //! Addresses in shared memory become 32-bit registers with their offsets added, by instructions of their own
-//! where they are something else. `.shared::cluster` names the own CTA's memory, as there is no way here to
-//! an address of another. A cache policy is dropped; that is told once.
+//! where they are something else. An address of `.shared::cluster` may name another CTA of the cluster. The
+//! mask of `.multicast::cluster` lies behind the coordinates of a tile. A cache policy is dropped; that is
+//! told once.
 //!
-//! Not supported: copies between CTAs (`.shared::cluster` from `.shared::cta`, `.multicast::cluster`),
-//! `.cp_mask`, `.ignore_oob`.
+//! Not supported: reductions into the shared memory of another CTA, `.cp_mask`, `.ignore_oob`.
 
 use super::super::super::alu::{AluOp, Cvt, HalfFormat, HalfType, IntOp, Num};
 use super::super::super::ir::{AtomOp, Bulk, BulkKind, BulkStep, Class, Elem, Op, Space};
@@ -39,9 +39,12 @@ pub(super) const REDUCTIONS: [(&str, AtomOp); 8] = [
     ("xor", AtomOp::Xor),
 ];
 
+/// Where a draft has the mask of CTAs among its fragments: behind the coordinates of a tile.
+const MASK: usize = 5;
+
 /// A copy that moves bytes as they are.
 pub(super) fn plain(kind: BulkKind) -> Bulk {
-    Bulk { kind, atom: AtomOp::None, elem: Elem::U8, dimensions: 0 }
+    Bulk { kind, atom: AtomOp::None, elem: Elem::U8, dimensions: 0, multicast: false }
 }
 
 impl<'a> Lower<'_, 'a> {
@@ -49,10 +52,6 @@ impl<'a> Lower<'_, 'a> {
         let reduces = m.take("reduce");
         m.take("async");
         m.take("bulk");
-        if let Some(found) = i.mods.iter().find(|found| found.text == "multicast::cluster") {
-            let message = "copies to several CTAs (`.multicast::cluster`) are not supported";
-            return Err(self.fault(found.at.clone(), message));
-        }
         if m.take("tensor") {
             return self.tile(i, m, reduces);
         }
@@ -86,10 +85,17 @@ impl<'a> Lower<'_, 'a> {
                     let message = "a bulk copy to shared memory needs `.mbarrier::complete_tx::bytes`";
                     return Err(self.fault(i.opcode.at.clone(), message));
                 }
-                let [to, from, size, barrier] = self.without_hint(i, m)?;
+                let (operands, mask) = self.without_mask(i, m, to == Some(Side::Cluster))?;
+                let [to, from, size, barrier] = operands;
                 let (shared, from) = (self.shared_operand(to)?, self.global_operand(from)?);
                 let (size, barrier) = (self.src(size, Ty::U32)?, self.shared_operand(barrier)?);
-                self.emit_bulk(plain(BulkKind::Load), from, [shared, size, barrier])
+                let (bulk, rest) = (plain(BulkKind::Load), [shared, size, barrier]);
+                // The place of the offset is that of the fragments, which have the mask.
+                let Some(mask) = mask else { return self.emit_bulk(bulk, from, rest) };
+                let from = self.at_offset(Bank::R64, from);
+                self.emit_bulk(Bulk { multicast: true, ..bulk }, (from, 0), rest)?;
+                self.with_mask(mask);
+                Ok(())
             }
             (Some(Side::Global), Some(Side::Cta)) => {
                 if !m.take("bulk_group") {
@@ -102,14 +108,24 @@ impl<'a> Lower<'_, 'a> {
                 let size = self.src(size, Ty::U32)?;
                 self.emit_bulk(bulk, to, [shared, size, Arg::None])
             }
-            // The ISA's copies between CTAs.
-            (Some(Side::Cluster), Some(Side::Cta)) => {
-                let message = "bulk copies to the shared memory of another CTA are not supported";
+            // From one CTA to another.
+            (Some(Side::Cluster), Some(Side::Cta)) if reduces => {
+                let message = "bulk reductions into the shared memory of another CTA are not supported";
                 Err(self.fault(i.opcode.at.clone(), message))
             }
+            (Some(Side::Cluster), Some(Side::Cta)) => {
+                if !m.take("mbarrier::complete_tx::bytes") {
+                    let message = "a bulk copy to another CTA needs `.mbarrier::complete_tx::bytes`";
+                    return Err(self.fault(i.opcode.at.clone(), message));
+                }
+                let [to, from, size, barrier] = self.operands(i)?;
+                let (shared, from) = (self.shared_operand(to)?, self.shared_operand(from)?);
+                let (size, barrier) = (self.src(size, Ty::U32)?, self.shared_operand(barrier)?);
+                self.emit_bulk(plain(BulkKind::Send), (from, 0), [shared, size, barrier])
+            }
             _ => {
-                let message =
-                    "a bulk copy is `.shared::cta.global`, `.shared::cluster.global` or `.global.shared::cta`";
+                let message = "a bulk copy is `.shared::cta.global`, `.shared::cluster.global`, \
+                               `.global.shared::cta` or `.shared::cluster.shared::cta`";
                 Err(self.fault(i.opcode.at.clone(), message))
             }
         }
@@ -166,6 +182,49 @@ impl<'a> Lower<'_, 'a> {
         Ok(i.operands[..N].try_into().expect("N operands"))
     }
 
+    /// The operands of a load to shared memory, without a cache policy, and the mask of
+    /// `.multicast::cluster`, where it has one.
+    pub(super) fn without_mask<const N: usize>(
+        &mut self,
+        i: &'a Instruction<'a>,
+        m: &mut Mods<'_, 'a>,
+        to_cluster: bool,
+    ) -> Lowered<(&'a [Operand<'a>; N], Option<Arg>)> {
+        if !m.take("multicast::cluster") {
+            return Ok((self.without_hint(i, m)?, None));
+        }
+        if !to_cluster {
+            let message = "`.multicast::cluster` needs `.shared::cluster` as the destination";
+            return Err(self.fault(i.opcode.at.clone(), message));
+        }
+        let hint = usize::from(m.take("L2::cache_hint") && i.operands.len() == N + 2);
+        let Some((operands, rest)) = i.operands.split_first_chunk().filter(|(_, rest)| rest.len() == 1 + hint) else {
+            let message = format!("expected {} operands, the last of them a mask of CTAs", N + 1);
+            return Err(self.fault(i.opcode.at.clone(), message));
+        };
+        let mask = self.src(&rest[0], Ty::B32)?;
+        Ok((operands, Some(mask)))
+    }
+
+    /// The copy that was emitted last goes to the CTAs of a mask.
+    pub(super) fn with_mask(&mut self, mask: Arg) {
+        if let Some(draft) = self.body.code.last_mut() {
+            draft.more[MASK] = mask;
+        }
+    }
+
+    /// The sum of an address and its offset.
+    pub(super) fn at_offset(&mut self, bank: Bank, (base, offset): (Arg, i32)) -> Arg {
+        if offset == 0 {
+            return base;
+        }
+        let op = if bank == Bank::R64 { AluOp::Int64(IntOp::Add) } else { AluOp::Int32(IntOp::Add) };
+        let by = self.body.literal(bank, i64::from(offset) as u64);
+        let sum = Arg::Reg(self.body.register(bank));
+        self.emit(Op::Alu(op), Class::Int, &[sum], &[base, by], 0);
+        sum
+    }
+
     /// An address in global memory: 64 bits, and the offset.
     pub(super) fn global_operand(&mut self, operand: &'a Operand<'a>) -> Lowered<(Arg, i32)> {
         let address = self.address(operand, Space::Global)?;
@@ -188,12 +247,6 @@ impl<'a> Lower<'_, 'a> {
             self.emit(Op::Alu(AluOp::Cvt(cvt)), Class::Convert, &[narrow], &[base], 0);
             base = narrow;
         }
-        if address.offset != 0 {
-            let by = self.body.literal(Bank::R32, u64::from(address.offset as u32));
-            let sum = Arg::Reg(self.body.register(Bank::R32));
-            self.emit(Op::Alu(AluOp::Int32(IntOp::Add)), Class::Int, &[sum], &[base, by], 0);
-            base = sum;
-        }
-        Ok(base)
+        Ok(self.at_offset(Bank::R32, (base, address.offset)))
     }
 }

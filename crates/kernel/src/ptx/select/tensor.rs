@@ -7,7 +7,6 @@
 //!
 //! Not supported: `im2col`, `gather4` and `scatter4`, copies for two CTAs (`.cta_group`).
 
-use super::super::super::alu::{AluOp, IntOp};
 use super::super::super::ir::{Bulk, BulkKind, Class, Op, Space};
 use super::super::ast::{Instruction, Operand, OperandKind};
 use super::super::draft::Arg;
@@ -51,16 +50,20 @@ impl<'a> Lower<'_, 'a> {
             return self.emit_tile(Bulk { dimensions, ..plain(BulkKind::Prefetch) }, tile, [Arg::None; 2]);
         }
         // The destination is named first.
-        match (m.one_of(&SIDES), m.one_of(&SIDES)) {
+        let (to, from) = (m.one_of(&SIDES), m.one_of(&SIDES));
+        match (to, from) {
             (Some(Side::Cta | Side::Cluster), Some(Side::Global)) if !reduces => {
                 if !m.take("mbarrier::complete_tx::bytes") {
                     let message = "a copy of a tile to shared memory needs `.mbarrier::complete_tx::bytes`";
                     return Err(self.fault(i.opcode.at.clone(), message));
                 }
-                let [to, tile, barrier] = self.without_hint(i, m)?;
+                let ([to, tile, barrier], mask) = self.without_mask(i, m, to == Some(Side::Cluster))?;
                 let (shared, tile) = (self.shared_operand(to)?, self.tile_at(tile, dimensions)?);
                 let barrier = self.shared_operand(barrier)?;
-                self.emit_tile(Bulk { dimensions, ..plain(BulkKind::Load) }, tile, [shared, barrier])
+                let bulk = Bulk { dimensions, multicast: mask.is_some(), ..plain(BulkKind::Load) };
+                self.emit_tile(bulk, tile, [shared, barrier])?;
+                mask.into_iter().for_each(|mask| self.with_mask(mask));
+                Ok(())
             }
             (Some(Side::Global), Some(Side::Cta)) => {
                 // A reduction's operation is here, the type of its elements in the map.
@@ -101,12 +104,7 @@ impl<'a> Lower<'_, 'a> {
         if !address.wide {
             return Err(self.fault(map.at.clone(), "the address of a tensor map has 64 bits"));
         }
-        let mut base = address.base;
-        if address.offset != 0 {
-            let by = self.body.literal(Bank::R64, i64::from(address.offset) as u64);
-            base = Arg::Reg(self.body.register(Bank::R64));
-            self.emit(Op::Alu(AluOp::Int64(IntOp::Add)), Class::Int, &[base], &[address.base, by], 0);
-        }
+        let base = self.at_offset(Bank::R64, (address.base, address.offset));
         // A single coordinate may stand without braces.
         let list = self.elements(list)?;
         if list.len() != usize::from(dimensions) {
