@@ -14,11 +14,15 @@ use crate::ptx_common::{Setup, run_text};
 
 const KERNELS: &str = include_str!("ptx/clusters.ptx");
 
-/// A buffer of words, a number, or a map of a tensor in the buffer of this number.
+/// An argument.
 pub(crate) enum Arg<'a> {
+    /// A buffer.
     Words(&'a [u32]),
     Number(u32),
+    /// A map of a tensor in the buffer of this number.
     Map(usize, TensorMap),
+    /// A buffer of maps of tensors in the buffer of this number, whose addresses count from its first byte.
+    Maps(usize, Vec<TensorMap>),
 }
 
 /// The buffers after a launch of a kernel of [`KERNELS`].
@@ -42,6 +46,11 @@ pub(crate) fn launch_of(
     for (at, arg) in args.iter().enumerate() {
         params = match arg {
             Arg::Number(number) => params.u32(*number),
+            Arg::Maps(_, maps) => {
+                let address = map.allocate(&format!("buffer {at}"), 128 * maps.len() as u64, Medium::Dram);
+                buffers.push((address, vec![0; 32 * maps.len()]));
+                params.u64(address)
+            }
             Arg::Map(of, map) => params.bytes(&TensorMap { address: buffers[*of].0, ..*map }.encode()),
             Arg::Words(words) => {
                 let address = map.allocate(&format!("buffer {at}"), 4 * words.len() as u64, Medium::Dram);
@@ -49,6 +58,17 @@ pub(crate) fn launch_of(
                 params.u64(address)
             }
         };
+    }
+    // Where tensors lie is known now.
+    let mut number = 0;
+    for arg in args {
+        if let Arg::Maps(of, maps) = arg {
+            let first = buffers[*of].0;
+            let bytes = maps.iter().flat_map(|map| TensorMap { address: first + map.address, ..*map }.encode());
+            let bytes: Vec<u8> = bytes.collect();
+            buffers[number].1 = bytes.chunks_exact(4).map(|w| u32::from_le_bytes(w.try_into().unwrap())).collect();
+        }
+        number += usize::from(matches!(arg, Arg::Words(_) | Arg::Maps(..)));
     }
     let mut memory = FlatMemory::new(&map);
     buffers.iter().for_each(|(address, words)| memory.write_u32s(*address, words).unwrap());

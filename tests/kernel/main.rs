@@ -26,6 +26,7 @@ mod recursion;
 mod sparse;
 mod surfaces;
 mod syntax;
+mod tensor_maps;
 mod tensors;
 mod totals;
 mod vectors;

@@ -229,7 +229,13 @@ fn misuse_is_a_fault_at_its_place() {
         )
     };
     for (body, message) in [
-        (load("in", "tile"), "those of kernel parameters and of constant memory are supported"),
+        (load("in", "tile"), "what the address names is no tensor map: it begins with 01 01 01 01 01 01 01 01"),
+        (load("in+32", "tile"), "is not aligned to its 64 bytes"),
+        (load("d1", "tile"), "128-byte global access at 0x0 is out of bounds"),
+        (
+            "cvt.u64.u32 d2, tile; cvta.shared.u64 d2, d2; ".to_owned() + &load("d2", "tile"),
+            "maps lie in kernel parameters, in constant and in global memory",
+        ),
         (load("a+8", "tile"), "what the address names is no tensor map"),
         (load("a", "tile+64"), "shared access at 0x40 is not aligned to its 128 bytes"),
         (load("a", "tile+4096"), "64-byte shared access at 0x1000 is out of bounds"),

@@ -43,6 +43,7 @@ mod same_outcomes;
 mod same_results;
 mod sampled;
 mod streams;
+mod tensor_maps;
 mod traces;
 mod triton;
 mod unified_l1;

@@ -13,9 +13,11 @@
 //! | 76 to 95 | elements of the box that a copy takes |
 //! | 96 to 115 | every how many-th of these it takes |
 //!
-//! Dimension 0 is the innermost one, whose elements lie one behind the other. Invariant: a map that is read
-//! fulfils what the driver asks for. Not modelled: `im2col`, interleaved layouts, elements of less than 8
-//! bits, `tf32` (whose rounding nobody documents), promotion in the L2; dimensions of 2^32 elements.
+//! Dimension 0 is the innermost one, whose elements lie one behind the other. A program may change a map by
+//! `tensormap.replace` alone, field by field, and begins a new one as 128 zeros: each change sets the mark.
+//! Invariant: a map by which a copy is made fulfils what the driver asks for. Not modelled: `im2col`,
+//! interleaved layouts, elements of less than 8 bits, `tf32` (whose rounding nobody documents), promotion in
+//! the L2; dimensions of 2^32 elements.
 
 use super::alu::{HalfFormat, HalfType};
 use super::ir::{AtomOp, Elem};
@@ -25,11 +27,26 @@ use durawarp_checkpoint::value;
 /// Bytes of a map.
 pub const MAP_BYTES: usize = 128;
 
+/// Where fields lie, for what changes them one by one: the table at the head of this file.
+pub(crate) mod fields {
+    /// The last byte of the mark.
+    pub(crate) const MARK_END: u32 = 3;
+    pub(crate) const DIMENSIONS: u32 = 4;
+    pub(crate) const ELEM: u32 = 5;
+    pub(crate) const SWIZZLE: u32 = 6;
+    pub(crate) const FILL: u32 = 7;
+    pub(crate) const ADDRESS: u32 = 16;
+    pub(crate) const STRIDES: u32 = 24;
+    pub(crate) const SIZES: u32 = 56;
+    pub(crate) const BOX_SIZES: u32 = 76;
+    pub(crate) const STEPS: u32 = 96;
+}
+
 /// Dimensions of a tensor, at most.
 pub const MOST_DIMENSIONS: usize = 5;
 
 /// "DWTM": the first four bytes of a map.
-const MARK: u32 = u32::from_le_bytes(*b"DWTM");
+pub(crate) const MARK: u32 = u32::from_le_bytes(*b"DWTM");
 
 /// Addresses, strides and rows of boxes are multiples of this many bytes.
 const ALIGN: u64 = 16;
@@ -213,14 +230,18 @@ impl TensorMap {
         let long = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
         let list = |first: usize| std::array::from_fn(|i| word(first + 4 * i));
         let named = |at: usize| usize::from(bytes[at]);
+        // The first bytes say what it may be instead.
         if word(0) != MARK {
-            return Err("what the address names is no tensor map".to_owned());
+            let begins: Vec<String> = bytes[..8].iter().map(|byte| format!("{byte:02x}")).collect();
+            return Err(format!("what the address names is no tensor map: it begins with {}", begins.join(" ")));
         }
         let (elem, swizzle, fill) =
             (TensorElem::ALL.get(named(5)), Swizzle::ALL.get(named(6)), Fill::ALL.get(named(7)));
         let (Some(&(_, elem)), Some(&(_, swizzle)), Some(&(_, fill))) = (elem, swizzle, fill) else {
-            return Err("the tensor map has a type, a swizzle or a fill that is not known".to_owned());
+            let found = format!("{}, {} and {}", bytes[5], bytes[6], bytes[7]);
+            return Err(format!("the tensor map has a type, a swizzle or a fill that is not known: {found}"));
         };
+        // Every field is known: what they say together is checked.
         let map = TensorMap {
             dimensions: bytes[4],
             elem,
@@ -409,7 +430,8 @@ mod tests {
         assert_eq!(TensorMap::decode(&map().encode()), Ok(map()));
         let mut other = map().encode();
         other[0] = 0;
-        assert_eq!(TensorMap::decode(&other), Err("what the address names is no tensor map".to_owned()));
+        let told = TensorMap::decode(&other).unwrap_err();
+        assert_eq!(told, "what the address names is no tensor map: it begins with 00 57 54 4d 03 07 00 00");
     }
 
     #[test]

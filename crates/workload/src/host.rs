@@ -27,6 +27,7 @@ use durawarp_base::diagnostic::Diagnostics;
 use durawarp_kernel::host::{GlobalRange, HostAction, HostProgram};
 use durawarp_kernel::launch::Launch;
 use position::Position;
+use tensor::{map_address, tensor_map};
 use view::{Bindings, Interrupt, View};
 
 /// Launches that [`total_ctas`] and [`largest_cta`] follow before it gives up.
@@ -200,6 +201,11 @@ impl WorkloadHost {
                 let data = bytes[..elem.bytes() as usize].repeat(count as usize);
                 let address = self.view.address(to.buffer, first);
                 (count > 0).then_some(HostAction::Write { address, data })
+            }
+            Operation::Encode(step) => {
+                let data = tensor_map(&mut self.view, &step.map)?.encode().to_vec();
+                let address = map_address(&mut self.view, step, data.len() as u64)?;
+                Some(HostAction::Write { address, data })
             }
             Operation::Swap(a, b) => {
                 self.view.bindings.swap(*a, *b);

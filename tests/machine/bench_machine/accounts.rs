@@ -31,7 +31,8 @@ pub fn assert_conserved(name: &str, spec: &MachineSpec, a: &Assembly) {
     // Loads that neither hit nor joined a fill, those past the L1, and lines of bulk copies are the slices' reads; likewise stores.
     let host = a.command_processor().counters();
     let misses = sm("l1_loads") - sm("l1_hits") - sm("l1_merges") + sm("l1_bypasses");
-    let bulk = sum(a.sms().map(|s| s.bulk_counters()), "bulk_reads");
+    let bulk: u64 =
+        ["bulk_reads", "bulk_map_reads"].map(|name| sum(a.sms().map(|s| s.bulk_counters()), name)).iter().sum();
     assert_eq!(misses + bulk + host.host_reads, l2("reads"), "{name}: reads");
     let writes = l2("writes") + l2("atomics") + l2("write_throughs");
     assert_eq!(sm("l1_stores") + host.host_writes, writes, "{name}: writes and atomics");

@@ -11,7 +11,7 @@ use super::super::ir::{Bulk, BulkKind, Inst, Space};
 use super::super::launch::Launch;
 use super::super::memory::FlatMemory;
 use super::super::semantics::atomic::{apply_atomic, complete_bytes};
-use super::super::tensor_map::TileRun;
+use super::super::tensor_map::{MAP_BYTES, TileRun};
 use super::super::warp::{BulkOperands, SharedPiece, Warp};
 use super::cluster::Peers;
 use super::interface::{AccessKind, Event, Observer, WarpAccess, Writer};
@@ -32,6 +32,7 @@ pub(super) fn execute_bulk(
     for copied in warp.bulk_copies(inst, bulk, launch, lanes) {
         let fault = |lane, kind| ProgramFault::new(kind, launch, warp, warp.pc(), lane);
         let (lane, bulk, operands) = copied.map_err(|(lane, kind)| fault(lane, kind))?;
+        let (bulk, operands) = by_map(bulk, operands, memories.global, launch).map_err(|kind| fault(lane, kind))?;
         if operands.bytes == 0 {
             continue;
         }
@@ -41,6 +42,18 @@ pub(super) fn execute_bulk(
         copy(bulk, &operands, memories).map_err(|kind| fault(lane, kind))?;
     }
     Ok(())
+}
+
+/// The copy that a map in global memory describes, as it is now; any other as it is.
+fn by_map(
+    bulk: Bulk,
+    operands: BulkOperands,
+    memory: &FlatMemory,
+    launch: &Launch,
+) -> Result<(Bulk, BulkOperands), FaultKind> {
+    let Some(unread) = operands.unread else { return Ok((bulk, operands)) };
+    let found = memory.slice(unread.address, MAP_BYTES).and_then(|bytes| bytes.first_chunk()).expect(THERE);
+    operands.with_map(bulk, found, launch)
 }
 
 /// Each stretch of global memory that a copy has, and the number of its first byte in the copy; of what is
@@ -186,9 +199,10 @@ fn watch(watcher: &mut Watcher<'_>, pc: u32, bulk: Bulk, lane: u32, operands: &B
 pub(super) fn tell_bulk(
     observer: &mut Observer<'_>,
     writer: Writer,
-    memory: &FlatMemory,
-    copies: impl Iterator<Item = BulkOperands>,
+    (memory, launch): (&FlatMemory, &Launch),
+    copies: impl Iterator<Item = (Bulk, BulkOperands)>,
 ) {
+    let copies = copies.filter_map(|(bulk, copy)| Some(by_map(bulk, copy, memory, launch).ok()?.1));
     for (_, run) in copies.flat_map(|copy| runs(&copy).collect::<Vec<_>>()) {
         if let Some(address) = run.global
             && let Some(bytes) = memory.slice(address, run.bytes as usize)

@@ -502,7 +502,8 @@ impl Cta {
             && bulk.kind.writes_global()
         {
             let copies = warp.bulk_copies(inst, bulk, launch, lanes).flatten();
-            tell_bulk(observer, Writer { cta, epoch: self.epoch }, memory, copies.map(|(_, _, operands)| operands));
+            let copies = copies.map(|(_, bulk, operands)| (bulk, operands));
+            tell_bulk(observer, Writer { cta, epoch: self.epoch }, (memory, launch), copies);
         }
         Ok(())
     }

@@ -23,6 +23,7 @@ mod registers;
 mod stack;
 mod surface;
 mod tensor;
+mod tensor_map;
 mod vectors;
 mod video;
 mod wgmma;
@@ -39,7 +40,7 @@ use super::types::Ty;
 use words::{Family, MODIFIERS, Mods, Select, UNSUPPORTED};
 
 /// The families of opcodes, those that programs use most first.
-const FAMILIES: [&[Family]; 19] = [
+const FAMILIES: [&[Family]; 20] = [
     int::FAMILY,
     memory::FAMILY,
     convert::FAMILY,
@@ -57,6 +58,7 @@ const FAMILIES: [&[Family]; 19] = [
     phase::FAMILY,
     stack::FAMILY,
     cluster::FAMILY,
+    tensor_map::FAMILY,
     surface::FAMILY,
     video::FAMILY,
 ];

@@ -7,8 +7,8 @@
 //! Source: PTX ISA, `cp.async.bulk`: both addresses and the size are multiples of 16; an `mbarrier` lies at a
 //! multiple of 8; a tile in shared memory at a multiple of 128; a load to several CTAs has its bytes, and its
 //! barrier, at the same offsets in each of them. Invariant: functional driver and timed machine check here,
-//! before a byte moves. Not modelled: maps in global memory. Those of parameters and constants are known when
-//! a copy is issued.
+//! before a byte moves. Maps of parameters and constants are known when a copy is issued; one in global
+//! memory is read first, as it is there then, and the rest is checked when it has come.
 
 use super::super::cluster::{ClusterMisuse, owner_of};
 use super::super::fault::FaultKind;
@@ -22,6 +22,9 @@ use smallvec::SmallVec;
 
 /// Addresses and sizes are multiples of this.
 const ALIGN: u64 = 16;
+
+/// A map in global memory lies at a multiple of this (`alignas(64)` of `CUtensorMap`).
+const MAP_ALIGN: u64 = 64;
 
 /// A tile in shared memory lies at a multiple of this.
 const TILE_ALIGN: u64 = 128;
@@ -44,9 +47,20 @@ pub struct BulkOperands {
     pub ranks: u16,
     /// Whose bytes they are, where they are not one stretch of global memory.
     pub tile: Option<Tile>,
+    /// The tile's map is to be read first. Until then `global` and `bytes` are 0.
+    pub unread: Option<UnreadMap>,
 }
 
-value!(record BulkOperands { global, shared, bytes, barrier, ranks, tile });
+value!(record BulkOperands { global, shared, bytes, barrier, ranks, tile, unread });
+
+/// A tensor's map in global memory, and the coordinates of a tile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UnreadMap {
+    pub address: u64,
+    pub at: [i32; 5],
+}
+
+value!(record UnreadMap { address, at });
 
 /// Bytes of a copy that lie one behind the other in shared memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -110,12 +124,56 @@ impl BulkOperands {
         }
     }
 
+    /// What is copied, checked, and how: by the map that was to be read, whose bytes these are.
+    ///
+    /// # Errors
+    /// What is wrong with the map, or with the operands.
+    pub fn with_map(
+        mut self,
+        bulk: Bulk,
+        bytes: &[u8; MAP_BYTES],
+        launch: &Launch,
+    ) -> Result<(Bulk, BulkOperands), FaultKind> {
+        let Some(UnreadMap { at, .. }) = self.unread.take() else { return Ok((bulk, self)) };
+        self.of_tile(bulk, bytes, at, launch)
+    }
+
+    /// The tile at these coordinates of the tensor that a map describes. Of a reduction, the map says of what
+    /// type the elements are.
+    fn of_tile(
+        self,
+        mut bulk: Bulk,
+        bytes: &[u8; MAP_BYTES],
+        at: [i32; 5],
+        launch: &Launch,
+    ) -> Result<(Bulk, BulkOperands), FaultKind> {
+        let wrong = |what: String| Err(FaultKind::Asynchronous(what));
+        let map = match TensorMap::decode(bytes) {
+            Ok(map) => map,
+            Err(what) => return wrong(what),
+        };
+        if map.dimensions != bulk.dimensions {
+            let (tensor, copy) = (map.dimensions, bulk.dimensions);
+            return wrong(format!("a copy of {copy} dimensions of a tensor that has {tensor}"));
+        }
+        if bulk.kind == BulkKind::Reduce {
+            let Some((atom, elem)) = map.elem.reduction(bulk.atom) else {
+                return wrong(format!("a tensor of {:?} has no such reduction", map.elem).to_lowercase());
+            };
+            (bulk.atom, bulk.elem) = (atom, elem);
+        }
+        let tile = Some(Tile { map, at });
+        let operands = BulkOperands { global: map.address, bytes: map.box_bytes(), tile, ..self };
+        operands.check(bulk, launch)?;
+        Ok((bulk, operands))
+    }
+
     /// Finds that both ends are there and aligned.
     ///
     /// # Errors
     /// What is wrong with the first that is not.
     fn check(&self, bulk: Bulk, launch: &Launch) -> Result<(), FaultKind> {
-        let &BulkOperands { global, shared, bytes, barrier, ranks, tile } = self;
+        let &BulkOperands { global, shared, bytes, barrier, ranks, tile, .. } = self;
         // A cluster has 16 CTAs at most: a higher rank has no bit.
         let ctas = launch.cluster_ctas();
         if let Some(rank) = self.ranks().find(|&rank| rank >= ctas) {
@@ -196,8 +254,8 @@ fn in_shared(address: u64, bytes: u32, align: u64, launch: &Launch) -> Result<()
 }
 
 impl Warp {
-    /// The copies of a bulk copy by these lanes: the first lane of each, how, and what. Lanes with the same
-    /// operands copy once.
+    /// The copies of a bulk copy by these lanes: the first lane of each, how, and what, which a map may say
+    /// that is to be read. Lanes with the same operands copy once.
     ///
     /// # Errors
     /// Each lane's fault, in the place of its copy.
@@ -222,12 +280,11 @@ impl Warp {
         })
     }
 
-    /// What a lane of a bulk copy copies, checked, and how: of a reduction of a tile, the tensor's map says
-    /// of what type the elements are.
+    /// What a lane of a bulk copy copies, checked, and how.
     ///
     /// # Errors
     /// What is wrong with the operands.
-    fn bulk(&self, inst: &Inst, mut bulk: Bulk, launch: &Launch, lane: u32) -> Result<(Bulk, BulkOperands), FaultKind> {
+    fn bulk(&self, inst: &Inst, bulk: Bulk, launch: &Launch, lane: u32) -> Result<(Bulk, BulkOperands), FaultKind> {
         let [global, shared, bytes, barrier] = inst.src;
         let narrow = |slot| if slot == NONE { 0 } else { self.operand32(slot, launch, lane) };
         let own = if launch.cluster_ctas() > 1 { launch.cluster_of(self.cta).1 } else { 0 };
@@ -240,19 +297,28 @@ impl Warp {
         // Of a tile this first address is that of its map.
         let first =
             if bulk.kind == BulkKind::Send { narrow(global).into() } else { self.operand64(global, launch, lane) };
-        let mut operands = BulkOperands { global: first, shared, bytes: narrow(bytes), barrier, ranks, tile: None };
+        let mut operands =
+            BulkOperands { global: first, shared, bytes: narrow(bytes), barrier, ranks, tile: None, unread: None };
         if bulk.is_tile() {
-            let tile = self.tile(inst, bulk, operands.global, launch, lane)?;
-            if bulk.kind == BulkKind::Reduce {
-                let Some((atom, elem)) = tile.map.elem.reduction(bulk.atom) else {
-                    let what = format!("a tensor of {:?} has no such reduction", tile.map.elem).to_lowercase();
-                    return Err(FaultKind::Asynchronous(what));
-                };
-                (bulk.atom, bulk.elem) = (atom, elem);
-            }
-            // From here on the operands are the tile's.
-            (operands.global, operands.bytes, operands.tile) = (tile.map.address, tile.map.box_bytes(), Some(tile));
-        } else if !bulk.has_fragments() {
+            let at = self.coordinates(inst, launch, lane);
+            let (space, address) = resolve_generic(operands.global);
+            (operands.global, operands.bytes) = (0, 0);
+            return match space {
+                Space::Const => operands.of_tile(bulk, constant_map(address, launch)?, at, launch),
+                Space::Global if !address.is_multiple_of(MAP_ALIGN) => {
+                    Err(FaultKind::Misaligned { address, bytes: MAP_ALIGN as u32, space: "global" })
+                }
+                Space::Global => {
+                    in_global(address, MAP_BYTES as u32, launch)?;
+                    operands.unread = Some(UnreadMap { address, at });
+                    Ok((bulk, operands))
+                }
+                _ => Err(FaultKind::Asynchronous(format!(
+                    "a tensor map at {first:#x}: maps lie in kernel parameters, in constant and in global memory"
+                ))),
+            };
+        }
+        if !bulk.has_fragments() {
             operands.global = operands.global.wrapping_add_signed(i64::from(inst.imm));
         }
         operands.check(bulk, launch)?;
@@ -273,32 +339,20 @@ impl Warp {
         }
     }
 
-    /// The tile that a lane names by the generic address of a map, and coordinates.
-    fn tile(&self, inst: &Inst, bulk: Bulk, map: u64, launch: &Launch, lane: u32) -> Result<Tile, FaultKind> {
-        let wrong = |what: String| Err(FaultKind::Asynchronous(what));
-        let (space, address) = resolve_generic(map);
-        if space != Space::Const {
-            return wrong(format!(
-                "a tensor map at {map:#x}: those of kernel parameters and of constant memory are supported"
-            ));
-        }
-        let from = address as usize;
-        let Some(bytes) = launch.const_bank.get(from..from + MAP_BYTES) else {
-            let hint = format!("the constant bank has {} bytes", launch.const_bank.len());
-            return Err(FaultKind::OutOfBounds { address, bytes: MAP_BYTES as u32, space: "const", hint });
-        };
-        let map = match TensorMap::decode(bytes.try_into().expect("as long as a map")) {
-            Ok(map) => map,
-            Err(what) => return wrong(what),
-        };
-        if map.dimensions != bulk.dimensions {
-            let (tensor, copy) = (map.dimensions, bulk.dimensions);
-            return wrong(format!("a copy of {copy} dimensions of a tensor that has {tensor}"));
-        }
+    /// The coordinates of a lane's tile.
+    fn coordinates(&self, inst: &Inst, launch: &Launch, lane: u32) -> [i32; 5] {
         let fragments = &launch.kernel.fragments[inst.imm as usize];
         let [x, y, z, w] = fragments.b;
-        let at = [x, y, z, w, fragments.c[0]]
-            .map(|slot| if slot == NONE { 0 } else { self.operand32(slot, launch, lane) as i32 });
-        Ok(Tile { map, at })
+        [x, y, z, w, fragments.c[0]]
+            .map(|slot| if slot == NONE { 0 } else { self.operand32(slot, launch, lane) as i32 })
     }
+}
+
+/// The bytes of a map in the constant bank.
+fn constant_map(address: u64, launch: &Launch) -> Result<&[u8; MAP_BYTES], FaultKind> {
+    let bytes = launch.const_bank.get(address as usize..).and_then(|bytes| bytes.first_chunk());
+    bytes.ok_or_else(|| {
+        let hint = format!("the constant bank has {} bytes", launch.const_bank.len());
+        FaultKind::OutOfBounds { address, bytes: MAP_BYTES as u32, space: "const", hint }
+    })
 }

@@ -9,6 +9,10 @@
 //! them. Shared memory is read when the line leaves. A load's bytes are in shared memory when their line
 //! comes; its barrier counts them all at once, some cycles after the last.
 //!
+//! A tile whose tensor's map lies in global memory is known when the map has come: the engine reads it, in
+//! one line or two, past the L1 and anew for each copy, as nobody has published how many maps a card keeps.
+//! Reads of maps leave before lines, so that maps of copies that wait come together; lines keep their order.
+//!
 //! A tile of a tensor leaves by rows, and rows that lie one behind the other by lines. Bytes of elements that
 //! the tensor has not take a cycle a row and no request.
 //!
@@ -32,10 +36,11 @@ use durawarp_kernel::fault::{FaultKind, ProgramFault};
 use durawarp_kernel::ir::{Bulk, BulkKind, BulkStep, Inst, MemKind};
 use durawarp_kernel::memory::Medium;
 use durawarp_kernel::semantics::atomic::complete_bytes;
+use durawarp_kernel::tensor_map::MAP_BYTES;
 use durawarp_kernel::warp::SharedPiece;
 use durawarp_persist::handler::{Access, AccessKind, SmEvent};
 
-use super::bulk_copy::{BulkCopy, CopyPart, LinePart, insert};
+use super::bulk_copy::{BulkCopy, CopyPart, LinePart, MapRead, insert};
 use super::bulk_peers::{PartAnswer, PartQueue, destinations};
 use super::bulk_stores::send_line;
 use super::copies::CopyGroups;
@@ -46,9 +51,13 @@ use super::launches::LaunchTable;
 use super::lsu::Lsu;
 use super::memory_side::MemorySide;
 use super::moment::Moment;
+use super::parameters::BulkCounters;
 use super::requests::load_waits;
 use super::slots::{Fault, WarpSlot};
 use super::wait::Wait;
+
+/// Where a read has how many bytes of a copy lie before it, those of maps have this bit.
+const OF_MAP: u32 = 1 << 31;
 
 /// Tags of reads begin here; those of loads are below.
 const READ: u32 = 1 << 30;
@@ -60,7 +69,9 @@ pub(super) struct CopyEngine {
     free: Vec<u16>,
     /// Copies of which lines have not left, oldest first.
     sending: VecDeque<u16>,
-    /// Reads under way: the copy, and how many of its bytes lie before the line.
+    /// Copies whose maps have not left, oldest first.
+    maps: VecDeque<u16>,
+    /// Reads under way: the copy, and how many of its bytes, or of its map's, lie before the line.
     reads: Vec<(u16, u32)>,
     free_reads: Vec<u16>,
     /// Requests under way.
@@ -78,7 +89,7 @@ pub(super) struct CopyEngine {
 }
 
 state!(CopyEngine {
-    saved: copies, free, sending, reads, free_reads, lines, landing, next_start, blocked, groups; kept: parts
+    saved: copies, free, sending, maps, reads, free_reads, lines, landing, next_start, blocked, groups; kept: parts
 });
 
 impl CopyEngine {
@@ -88,6 +99,7 @@ impl CopyEngine {
             copies: Vec::new(),
             free: Vec::new(),
             sending: VecDeque::new(),
+            maps: VecDeque::new(),
             reads: Vec::new(),
             free_reads: Vec::new(),
             lines: 0,
@@ -116,7 +128,7 @@ impl CopyEngine {
         let lands = self.landing.peek().map_or(u32::MAX, |Reverse((at, _))| *at);
         let sends = match self.sending.front() {
             Some(&first) if !self.blocked => {
-                if self.copies[usize::from(first)].sent == 0 {
+                if self.maps.is_empty() && self.copies[usize::from(first)].sent == 0 {
                     self.next_start
                 } else {
                     cycle
@@ -144,8 +156,10 @@ impl CopyEngine {
             let fault = |(lane, kind)| Box::new(slot.fault(lane, kind, launch));
             let (lane, bulk, operands) = copied.map_err(fault)?;
             let (home, peers) = destinations(&operands, cta, launch, m.record);
+            let map = operands.unread.map(|_| MapRead::new());
+            let unread = map.is_some();
             m.record.bulk.count(bulk, operands.bytes, peers.len());
-            if operands.bytes == 0 {
+            if operands.bytes == 0 && !unread {
                 continue;
             }
             // Loads complete at a barrier, prefetches nowhere.
@@ -153,11 +167,19 @@ impl CopyEngine {
             let tickets = grouped.then(|| self.groups[warp].each_mut().map(CopyGroups::begin));
             let (warp, lane, pc) = (warp as u8, lane as u8, slot.warp.pc());
             let (sent, left, apart, landed) = (0, 0, 0, false);
-            let copy = BulkCopy { warp, lane, pc, bulk, operands, sent, left, tickets, home, peers, apart, landed };
+            let copy =
+                BulkCopy { warp, lane, pc, bulk, operands, sent, left, tickets, home, peers, apart, landed, map };
             let number = insert(&mut self.copies, &mut self.free, copy);
             self.sending.push_back(number);
+            if unread {
+                // Its map may leave while an older copy waits.
+                self.maps.push_back(number);
+                self.blocked = false;
+            }
             slot.under_way.bulk += 1;
-            waits |= grouped && m.host.wants.stores_wait && Medium::of(operands.global) == Medium::Nvm;
+            // Whose memory it is may not be known yet.
+            let persists = unread || Medium::of(operands.global) == Medium::Nvm;
+            waits |= grouped && m.host.wants.stores_wait && persists;
         }
         Ok(waits)
     }
@@ -198,7 +220,15 @@ impl CopyEngine {
         cx: &mut Ctx<'_, Msg>,
     ) -> Option<usize> {
         let number = *self.sending.front()?;
+        if !self.maps.is_empty() && self.send_map(core, memory, m, cx) {
+            return None;
+        }
         let copy = &self.copies[usize::from(number)];
+        // What it copies is not known yet.
+        if copy.map.is_some() {
+            self.blocked = true;
+            return None;
+        }
         if copy.sent == 0 && m.cycle < self.next_start {
             return None;
         }
@@ -219,7 +249,7 @@ impl CopyEngine {
                 } else if copy.bulk.kind.writes_global() {
                     send_line(number, copy, part, core, lsu, memory, front_end, m)
                 } else {
-                    self.send_read(number, part, core, memory, m, cx).then_some(1)
+                    self.send_read(number, part, part.at, core, memory, m, cx).then_some(1)
                 };
                 self.blocked = requests.is_none();
                 (requests?, part.bytes)
@@ -271,10 +301,86 @@ impl CopyEngine {
         bytes
     }
 
+    /// Sends a line of the oldest map that has not left; false where there is no room for it.
+    #[cold]
+    fn send_map(
+        &mut self,
+        core: &IssueCore,
+        memory: &mut MemorySide,
+        m: &mut Moment<'_>,
+        cx: &mut Ctx<'_, Msg>,
+    ) -> bool {
+        let Some(&number) = self.maps.front() else { return false };
+        let copy = &self.copies[usize::from(number)];
+        let (Some(unread), Some(map)) = (copy.operands.unread, &copy.map) else {
+            unreachable!("a copy whose map is to be read has one")
+        };
+        let part = MapRead::part(unread.address, map.sent, m.w.line_bytes);
+        let room = self.lines < m.p.shared.bulk_lines;
+        if !room || !self.send_read(number, part, OF_MAP | part.at, core, memory, m, cx) {
+            return false;
+        }
+        (self.lines, self.blocked) = (self.lines + 1, false);
+        m.record.bulk.bulk_map_reads += 1;
+        if let Some(map) = &mut self.copies[usize::from(number)].map {
+            map.sent += part.bytes;
+            if map.sent == MAP_BYTES as u32 {
+                self.maps.pop_front();
+            }
+        }
+        true
+    }
+
+    /// A read is one of a map.
+    pub(super) fn is_map(&self, tag: u32) -> bool {
+        self.reads[usize::from((tag - READ) as u16)].1 & OF_MAP != 0
+    }
+
+    /// A line of a map that it has read is here: the copy is known when all of it is.
+    pub(super) fn map_came(
+        &mut self,
+        tag: u32,
+        line: &Line,
+        line_bytes: u32,
+        core: &IssueCore,
+        launches: &LaunchTable,
+        counters: &mut BulkCounters,
+    ) -> Result<(), Fault> {
+        let read = (tag - READ) as u16;
+        let (number, at) = self.reads[usize::from(read)];
+        self.free_reads.push(read);
+        self.lines -= 1;
+        self.blocked = false;
+        let copy = &mut self.copies[usize::from(number)];
+        let (Some(unread), Some(map)) = (copy.operands.unread, &mut copy.map) else {
+            unreachable!("a map came that was not read")
+        };
+        let part = MapRead::part(unread.address, at & !OF_MAP, line_bytes);
+        let found = &line.bytes[part.offset as usize..][..part.bytes as usize];
+        map.bytes[part.at as usize..][..found.len()].copy_from_slice(found);
+        map.came += part.bytes;
+        if map.came < MAP_BYTES as u32 {
+            return Ok(());
+        }
+        // All of it: a fault of the map is one of the copy's instruction.
+        let slot = &core.slots[usize::from(copy.warp)];
+        let launch = launches.of(slot);
+        match copy.operands.with_map(copy.bulk, &map.bytes, launch) {
+            Ok((bulk, operands)) => {
+                (copy.bulk, copy.operands, copy.map) = (bulk, operands, None);
+                counters.count_bytes(operands.bytes, copy.peers.len());
+                Ok(())
+            }
+            Err(kind) => Err(Box::new(ProgramFault::new(kind, launch, &slot.warp, copy.pc, u32::from(copy.lane)))),
+        }
+    }
+
+    #[allow(clippy::too_many_arguments)]
     fn send_read(
         &mut self,
         number: u16,
         part: LinePart,
+        at: u32,
         core: &IssueCore,
         memory: &mut MemorySide,
         m: &mut Moment<'_>,
@@ -294,7 +400,7 @@ impl CopyEngine {
             let access = Access { line, bytes, kind, half_warps, by, from: 0, mark: 0, log: false, hit: false };
             m.host.tell(&SmEvent::Accessed(&access));
         }
-        let read = insert(&mut self.reads, &mut self.free_reads, (number, part.at));
+        let read = insert(&mut self.reads, &mut self.free_reads, (number, at));
         let request = Request {
             line,
             tag: READ | u32::from(read),
@@ -304,7 +410,7 @@ impl CopyEngine {
             payload: Payload::Line(memory.port.line_pool.take()),
         };
         memory.port.network.push(request, cx);
-        m.record.bulk.bulk_reads += 1;
+        m.record.bulk.bulk_reads += u64::from(at & OF_MAP == 0);
         true
     }
 

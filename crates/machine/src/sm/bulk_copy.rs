@@ -4,6 +4,7 @@
 
 use durawarp_checkpoint::value;
 use durawarp_kernel::ir::Bulk;
+use durawarp_kernel::tensor_map::MAP_BYTES;
 use durawarp_kernel::warp::BulkOperands;
 use smallvec::SmallVec;
 
@@ -33,9 +34,37 @@ pub(super) struct BulkCopy {
     pub(super) apart: u32,
     /// Its bytes are complete at home; of one that goes to others, their parts may be under way.
     pub(super) landed: bool,
+    /// The tensor's map that is read first, as far as it has come.
+    pub(super) map: Option<Box<MapRead>>,
 }
 
-value!(record BulkCopy { warp, lane, pc, bulk, operands, sent, left, tickets, home, peers, apart, landed });
+value!(record BulkCopy { warp, lane, pc, bulk, operands, sent, left, tickets, home, peers, apart, landed, map });
+
+/// A tensor's map in global memory on its way to the engine.
+#[derive(Debug)]
+pub(super) struct MapRead {
+    pub(super) bytes: [u8; MAP_BYTES],
+    /// Bytes whose lines have left, and bytes that have come.
+    pub(super) sent: u32,
+    pub(super) came: u32,
+}
+
+value!(record MapRead { bytes, sent, came });
+
+impl MapRead {
+    /// Nothing has left.
+    pub(super) fn new() -> Box<Self> {
+        Box::new(MapRead { bytes: [0; MAP_BYTES], sent: 0, came: 0 })
+    }
+
+    /// The part of a map at this address from its byte `at` on that lies in one line.
+    pub(super) fn part(address: u64, at: u32, line_bytes: u32) -> LinePart {
+        let from = address + u64::from(at);
+        let offset = (from % u64::from(line_bytes)) as u32;
+        let bytes = (line_bytes - offset).min(MAP_BYTES as u32 - at);
+        LinePart { line: from - u64::from(offset), offset, at, bytes }
+    }
+}
 
 /// What a copy does next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -118,7 +147,8 @@ mod tests {
 
     #[test]
     fn a_copy_is_cut_at_lines_and_the_parts_are_all_of_it() {
-        let operands = BulkOperands { global: 4096 + 112, shared: 32, bytes: 160, barrier: 0, ranks: 1, tile: None };
+        let operands =
+            BulkOperands { global: 4096 + 112, shared: 32, bytes: 160, barrier: 0, ranks: 1, tile: None, unread: None };
         let expected = [(4096, 112, 0, 16, 16), (4224, 0, 16, 128, 128), (4352, 0, 144, 16, 16)];
         assert_eq!(parts(&operands), expected.map(Ok));
     }
@@ -138,7 +168,8 @@ mod tests {
             steps: [1; 5],
         };
         let tile = Tile { map, at: [4, 3, 0, 0, 0] };
-        let operands = BulkOperands { global: 4096, shared: 0, bytes: 96, barrier: 0, ranks: 1, tile: Some(tile) };
+        let operands =
+            BulkOperands { global: 4096, shared: 0, bytes: 96, barrier: 0, ranks: 1, tile: Some(tile), unread: None };
         let (row, next) = ((4096 + 128, 64 + 16, 0, 24, 24), (4096 + 256, 16, 32, 24, 24));
         assert_eq!(parts(&operands), [Ok(row), Err(8), Ok(next), Err(8), Err(32)]);
     }

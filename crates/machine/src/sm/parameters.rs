@@ -288,6 +288,8 @@ counters! {
         bulk_parts_served,
         /// Reads of the L2 by bulk loads and prefetches, a line or a part of it each (reads)
         bulk_reads,
+        /// Reads of tensor maps in global memory, a line or a part of it each (reads)
+        bulk_map_reads,
     }
 }
 
@@ -295,7 +297,7 @@ impl BulkCounters {
     /// Counts a copy that goes to so many other CTAs.
     pub(super) fn count(&mut self, bulk: Bulk, bytes: u32, peers: usize) {
         self.bulk_multicasts += u64::from(bulk.multicast);
-        self.bulk_peer_bytes += u64::from(bytes) * peers as u64;
+        self.count_bytes(bytes, peers);
         *match bulk.kind {
             BulkKind::Load => &mut self.bulk_loads,
             BulkKind::Store => &mut self.bulk_stores,
@@ -303,7 +305,12 @@ impl BulkCounters {
             BulkKind::Prefetch => &mut self.bulk_prefetches,
             BulkKind::Send => &mut self.bulk_sends,
         } += 1;
+    }
+
+    /// Counts the bytes of a copy, which are known later where its map is.
+    pub(super) fn count_bytes(&mut self, bytes: u32, peers: usize) {
         self.bulk_bytes += u64::from(bytes);
+        self.bulk_peer_bytes += u64::from(bytes) * peers as u64;
     }
 
     /// There were some.

@@ -802,6 +802,15 @@ impl Sm {
         match (reply.kind, reply.payload) {
             (RequestKind::Read, Payload::Line(line)) if CopyEngine::is_read(reply.tag) => {
                 let (line_bytes, sm) = (self.w.line_bytes, self.w.index);
+                if self.engine.is_map(reply.tag) {
+                    let counters = &mut self.record.bulk;
+                    let came = self.engine.map_came(reply.tag, &line, line_bytes, &self.core, launches, counters);
+                    self.memory.port.line_pool.give(line);
+                    if let Err(fault) = came {
+                        self.fail(*fault, cx);
+                    }
+                    return;
+                }
                 let number = self.engine.line_came(reply.tag, &line, line_bytes, &mut self.core, sm);
                 self.send_parts(cx);
                 self.memory.port.line_pool.give(line);

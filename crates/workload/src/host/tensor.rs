@@ -4,8 +4,12 @@
 
 use super::view::{Interrupt, View};
 use crate::expr::Expr;
+use crate::manifest::steps::EncodeStep;
 use crate::manifest::tensor::TensorForm;
 use durawarp_kernel::tensor_map::{MOST_DIMENSIONS, TensorMap};
+
+/// A map lies at a multiple of this.
+const MAP_ALIGN: u64 = 64;
 
 /// The map of a tensor, with the values of this moment.
 pub(super) fn tensor_map(view: &mut View, form: &TensorForm) -> Result<TensorMap, Interrupt> {
@@ -54,6 +58,24 @@ pub(super) fn tensor_map(view: &mut View, form: &TensorForm) -> Result<TensorMap
         return Err(form.place.fault(message).into());
     }
     Ok(map)
+}
+
+/// Where a step puts a map, which fits there.
+pub(super) fn map_address(view: &mut View, step: &EncodeStep, bytes: u64) -> Result<u64, Interrupt> {
+    let first = view.index(&step.to)?;
+    let address = view.address(step.to.buffer, first);
+    let buffer = &view.plan.buffers[view.bindings.of(step.to.buffer)];
+    let name = &view.plan.manifest.buffers[step.to.buffer].name;
+    if address + bytes > buffer.address + buffer.bytes {
+        let message = format!("a map of {bytes} bytes from element {first} on ends behind buffer `{name}`");
+        return Err(step.place.fault(message).into());
+    }
+    if !address.is_multiple_of(MAP_ALIGN) {
+        let message =
+            format!("element {first} of buffer `{name}` lies at no multiple of {MAP_ALIGN} bytes, as maps do");
+        return Err(step.place.fault(message).into());
+    }
+    Ok(address)
 }
 
 /// Values of a list, 1 behind its end.

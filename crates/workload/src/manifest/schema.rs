@@ -169,6 +169,7 @@ const FILL: &[KeyRule] = &[
     optional("index", Expression),
     optional("count", Expression),
 ];
+const ENCODE: &[KeyRule] = &[required("encode", Text), required("map", Any), optional("index", Expression)];
 const SWAP: &[KeyRule] = &[required("swap", List(&Text))];
 const REDUCE: &[KeyRule] = &[
     required("reduce", Text),
@@ -186,6 +187,7 @@ pub(crate) const STEP: Shape = Forms(&[
     ("kernel", LAUNCH),
     ("copy", COPY),
     ("fill", FILL),
+    ("encode", ENCODE),
     ("swap", SWAP),
     ("reduce", REDUCE),
     ("warm", WARM),
@@ -211,6 +213,7 @@ static RECOVERY: Shape = Forms(&[
     ("kernel", LAUNCH),
     ("copy", COPY),
     ("fill", FILL),
+    ("encode", ENCODE),
     ("swap", SWAP),
     ("reduce", REDUCE),
     ("warm", WARM),

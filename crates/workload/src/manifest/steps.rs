@@ -29,6 +29,8 @@ pub(crate) enum HostStep {
         count: Option<Expr>,
         place: Place,
     },
+    /// A tensor's map goes to a buffer.
+    Encode(Box<EncodeStep>),
     Swap(usize, usize),
     Reduce(Box<ReduceStep>),
     /// Buffers whose lines the L2 is filled with.
@@ -53,6 +55,15 @@ impl HostStep {
             _ => false,
         }
     }
+}
+
+/// A tensor's map that is made in a buffer, as `cuTensorMapEncodeTiled` and a copy to the device do.
+#[derive(Debug, Clone)]
+pub(crate) struct EncodeStep {
+    pub(crate) place: Place,
+    /// The element at which its bytes begin.
+    pub(crate) to: BufferStart,
+    pub(crate) map: TensorForm,
 }
 
 /// A reduction of elements to a variable of the host program.

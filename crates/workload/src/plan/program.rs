@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::expr::Expr;
 use crate::manifest::buffers::BufferStart;
-use crate::manifest::steps::{HostStep, LaunchStep, LoopKind, ReduceStep};
+use crate::manifest::steps::{EncodeStep, HostStep, LaunchStep, LoopKind, ReduceStep};
 use durawarp_base::document::Place;
 use durawarp_kernel::ir::Kernel;
 
@@ -33,6 +33,7 @@ pub(crate) enum Operation {
         count: Option<Expr>,
         place: Place,
     },
+    Encode(Box<EncodeStep>),
     Swap(usize, usize),
     Reduce(Box<ReduceStep>),
     Warm(Vec<usize>),
@@ -123,6 +124,7 @@ impl Program {
                     count: count.clone(),
                     place: place.clone(),
                 }),
+                HostStep::Encode(step) => self.operations.push(Operation::Encode(step.clone())),
                 HostStep::Swap(a, b) => self.operations.push(Operation::Swap(*a, *b)),
                 HostStep::Reduce(step) => {
                     // A reduction's variable outlives its operation, so that it is a part of the program's

@@ -11,7 +11,7 @@ use crate::expr::{Expr, Scope, Type, Value};
 use crate::manifest::buffers::BufferStart;
 use crate::manifest::buffers::Space;
 use crate::manifest::schema;
-use crate::manifest::steps::{HostStep, LaunchStep, LoopKind, LoopStep, RECOVERY_LIMIT, RecoveryForm};
+use crate::manifest::steps::{Arg, EncodeStep, HostStep, LaunchStep, LoopKind, LoopStep, RECOVERY_LIMIT, RecoveryForm};
 use durawarp_base::document::{Item, Place, TomlTable, check};
 use durawarp_kernel::ir::Param;
 use durawarp_kernel::mangled::parameter;
@@ -104,6 +104,22 @@ impl Reader<'_> {
                 self.fault(fault);
             }
             Some(HostStep::Fill { to, value, count, place })
+        } else if table.get("encode").is_some() {
+            let to = self.span(table, "encode", "index", scope);
+            let map = table.get("map").map(|item| (item.table(), item.place()));
+            let map = match map? {
+                (Some(map), _) => self.tensor_map(map, None, scope),
+                (None, place) => {
+                    self.fault(place.fault("`map` is a table: `{tensor_map = \"A\", sizes = [..], box = [..]}`"));
+                    None
+                }
+            };
+            let (to, Arg::Tensor(map)) = (to?, map?) else { return None };
+            if !matches!(self.buffers[to.buffer].space, Space::Dram | Space::Pm) {
+                let message = format!("buffer `{}` is not in global memory", self.buffers[to.buffer].name);
+                self.fault(place.fault(message).with_help("a map in constant memory is a kernel's argument"));
+            }
+            Some(HostStep::Encode(Box::new(EncodeStep { place, to, map: *map })))
         } else if let Some(item) = table.get("swap") {
             self.swap(item)
         } else if table.get("reduce").is_some() {

@@ -209,9 +209,13 @@ impl<'a> Lower<'_, 'a> {
         }
         if m.take("proxy") {
             // Bulk copies read shared memory as it is, global memory behind the stores that are performed.
-            let scope = if m.take("async") && m.take("shared::cta") { Scope::Cta } else { Scope::Gpu };
+            let is_async = m.find(|text| text.starts_with("async").then_some(text)).map(|text| text == "async");
+            let scope = if is_async == Some(true) && m.take("shared::cta") { Scope::Cta } else { Scope::Gpu };
             m.skip(|_| true);
-            self.body.proxy_fences.push(self.at.start);
+            // Fences of other proxies (`.tensormap::generic`, `.alias`) order nothing for bulk copies' bytes.
+            if is_async.is_some() {
+                self.body.proxy_fences.push(self.at.start);
+            }
             self.emit(Op::Fence(scope), Class::Control, &[], &[], 0);
             return Ok(());
         }
