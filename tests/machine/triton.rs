@@ -1,5 +1,6 @@
 //! Kernels that Triton compiled for Hopper, which fetch and store tiles by tensor maps and multiply by `wgmma`: a product of
-//! matrices, and attention after the algorithm of FlashAttention 2. Their values beside those of the manifests.
+//! matrices, attention after the algorithm of FlashAttention 2, and a sum whose kernel makes its maps itself. Their values
+//! beside those of the manifests.
 
 use crate::same_results::{check, threads};
 use durawarp::crash::CrashRequest;
@@ -10,7 +11,8 @@ use durawarp::run::Experiment;
 use durawarp::workload::{Choice, Workload};
 
 /// Folders.
-pub(super) const PROGRAMS: [&str; 2] = ["tests/machine/triton_tma_matmul", "tests/machine/triton_attention"];
+pub(super) const PROGRAMS: [&str; 3] =
+    ["tests/machine/triton_tma_matmul", "tests/machine/triton_attention", "tests/machine/triton_descriptors"];
 
 #[test]
 fn values_are_those_of_the_manifests_and_bits_those_of_one_thread() {
