@@ -105,7 +105,7 @@ fn a_map_of_replaced_fields_is_that_of_its_values() {
     for row in 0..6usize {
         let (y, z) = (at[1] as usize + row % 3 * 3, at[2] as usize + row / 3);
         for x in 0..16usize {
-            let place = (row * 32 + 2 * x) ^ ((row / 4 & 1) * 16);
+            let place = (row * 32 + 2 * x) ^ (((row / 4) & 1) * 16);
             let found = u16::from_le_bytes([ran.output[place], ran.output[place + 1]]);
             let column = at[0] as usize + x;
             match column < 24 && y < 10 && z < 3 {
