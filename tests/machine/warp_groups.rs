@@ -196,6 +196,10 @@ fn a_kernel_of_triton_has_no_races_and_reads_nothing_unwritten() {
     // Without the barrier between the copies and it there is no order of warps.
     let (races, _) = watched(&kernel.replacen("bar.sync \t0;", "", 1));
     assert!(races.iter().any(|race| race.contains("without order")), "{races:?}");
+    // Without the wait for products, copies of the next stage write over what these read.
+    let (races, _) = watched(&kernel.replace("wgmma.wait_group.sync.aligned 1;", ""));
+    let over = |race: &String| race.contains(": wgmma at ") && race.contains("without a wait for the end of the first");
+    assert!(!races.is_empty() && races.iter().all(over), "{races:?}");
 }
 
 /// Products of four warps in a loop, each of which is stored to persistent memory.

@@ -383,6 +383,73 @@ fn a_bulk_copy_reads_plain_stores_behind_order_and_a_fence_between_proxies() {
     assert_eq!(races_of_copy(of_shared, "", fence, &over).len(), 2, "the store to what is copied, that to where");
 }
 
+/// Races of a thread that initialises the barrier `s + 512` and copies in bulk, of its warp behind that, and of a second
+/// warp behind a barrier. `%r9` is `s`.
+fn races_behind(copy: &str, own: &str, other: &str) -> Vec<String> {
+    let body = format!(
+        "mov.u32 %r9, s; setp.ne.u32 %p1, %r1, 0; @%p1 bra M; mbarrier.init.shared::cta.b64 [%r9+512], 1; {copy} {own}\n\
+         M: bar.sync 0; setp.ne.u32 %p1, %r1, 32; @%p1 bra E; {other} E:"
+    );
+    let manifest =
+        manifest("u32", (1, 64), "", &body).replace("sm_70", "sm_90").replace(".version 7.0", ".version 8.0");
+    let run = watched(&manifest).unwrap_or_else(|error| panic!("{error}"));
+    run.scrutiny().races().unwrap().iter().map(ToString::to_string).collect()
+}
+
+/// One race, of a bulk copy and of what does not wait for it.
+#[track_caller]
+fn lacks(found: Vec<String>, what: &str) {
+    let told = format!("and {what} at workload.toml");
+    let of_copy = |race: &String| {
+        race.contains(": bulk copy at ") && race.contains(&told) && race.contains("without a wait for the end of")
+    };
+    assert!(found.len() == 1 && of_copy(&found[0]), "{found:#?}");
+}
+
+#[test]
+fn what_comes_behind_a_bulk_copy_waits_for_its_end() {
+    let wait = |step: &str| format!("cp.async.bulk.wait_group{step};");
+    // Out of shared memory: by the same thread, and by another warp that meets it.
+    let out = "cp.async.bulk.global.shared::cta.bulk_group [%rd2+2048], [%r9], 128; cp.async.bulk.commit_group;";
+    let over = "st.shared.u32 [%r9+4], 7;";
+    lacks(races_behind(out, over, ""), "store");
+    lacks(races_behind(out, "", over), "store");
+    lacks(races_behind(out, &format!("{} {over}", wait(".read 1")), ""), "store");
+    for read in [wait(".read 0"), wait(" 0")] {
+        assert_eq!(races_behind(out, &format!("{read} {over}"), ""), [""; 0]);
+        assert_eq!(races_behind(out, &read, over), [""; 0]);
+    }
+    assert_eq!(races_behind(out, "ld.shared.u32 %r5, [%r9]; st.global.u32 [%rd3], %r5;", ""), [""; 0]);
+    // What it has written: that it has read is not enough.
+    let back = "ld.global.u32 %r5, [%rd2+2048]; st.global.u32 [%rd3], %r5;";
+    lacks(races_behind(out, &wait(".read 0"), back), "load");
+    assert_eq!(races_behind(out, &wait(" 0"), back), [""; 0]);
+    // Of two groups the first alone is waited for.
+    let two = format!("{out} {}", out.replace("2048], [%r9]", "2304], [%r9+256]"));
+    assert_eq!(races_behind(&two, &wait(".read 1"), over), [""; 0]);
+    lacks(races_behind(&two, &wait(".read 1"), "st.shared.u32 [%r9+260], 7;"), "store");
+    // Elements are added one by one, in any order.
+    let add = out
+        .replace("cp.async.bulk.global", "cp.reduce.async.bulk.global")
+        .replace("bulk_group [", "bulk_group.add.u32 [");
+    assert_eq!(races_behind(&format!("{add} {add}"), "", "red.global.add.u32 [%rd2+2048], 1;"), [""; 0]);
+    lacks(races_behind(&format!("{out} {out}"), "", ""), "bulk copy");
+    // To shared memory: who tests the barrier, and who is ordered behind that.
+    let into = "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r9+512], 128;\n\
+                cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r9+768], [%rd1], 128, [%r9+512];";
+    let test = "W: mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r9+512], 0; @!%p2 bra W;";
+    let used = "ld.shared.u32 %r5, [%r9+772]; st.global.u32 [%rd3], %r5;";
+    lacks(races_behind(into, used, ""), "load");
+    lacks(races_behind(into, "", used), "load");
+    assert_eq!(races_behind(into, &format!("{test} {used}"), ""), [""; 0]);
+    assert_eq!(races_behind(into, test, used), [""; 0]);
+    assert_eq!(races_behind(into, "", &format!("{test} {used}")), [""; 0]);
+    // It reads global memory as long.
+    let source = "st.global.u32 [%rd1+4], 7;";
+    lacks(races_behind(into, "", source), "store");
+    assert_eq!(races_behind(into, test, source), [""; 0]);
+}
+
 /// Races of built-in programs that are meant: program, buffer, whether every pair must leave the value as it is, and
 /// why the result does not depend on them. None else may have any.
 const MEANT: [(&str, &str, bool, &str); 5] = [

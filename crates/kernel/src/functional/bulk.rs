@@ -193,6 +193,10 @@ fn watch(watcher: &mut Watcher<'_>, pc: u32, bulk: Bulk, lane: u32, operands: &B
             }
         }
     }
+    if bulk.kind.completes() {
+        let barrier = operands.barrier;
+        owners.iter().for_each(|&owner| (watcher.observer)(Event::Completes { cta, warp, owner, barrier }));
+    }
 }
 
 /// Tells what each lane of a bulk copy has just written to global memory.

@@ -164,6 +164,17 @@ pub enum Event<'a> {
         /// The barrier's phase, from 0.
         phase: u32,
     },
+    /// A bulk copy completes bytes at a barrier in shared memory.
+    Completes {
+        /// CTA number.
+        cta: u64,
+        /// Warp of that CTA, which issued the copy.
+        warp: u32,
+        /// The CTA in whose shared memory the barrier is.
+        owner: u64,
+        /// Address of the barrier.
+        barrier: u64,
+    },
     /// Every CTA has arrived at `pm.barrier.kr`, or has ended.
     Gathered,
     /// A CTA has ended.

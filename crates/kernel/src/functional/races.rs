@@ -27,9 +27,9 @@
 //! Where a write leaves the bytes as they are, the race is told apart: whichever comes first, all see the
 //! same value.
 //!
-//! Not found: races between lanes of one warp; between asynchronous copies and what runs beside them later (a
-//! copy happens when it is issued); with more than `READERS` unordered readers of a word, or atomics on it,
-//! those beyond. Local memory is a thread's own.
+//! Not found: races between lanes of one warp; between copies of `cp.async` and what runs beside them later
+//! (such a copy happens when it is issued); with more than `READERS` unordered readers of a word, or atomics
+//! on it, those beyond. Local memory is a thread's own.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -42,6 +42,7 @@ use super::super::launch::Launch;
 use super::super::undetermined::place;
 use super::super::warp::lanes_of;
 use super::interface::{AccessKind, Event, Wanted, WarpAccess};
+use super::under_way::{Party, UnderWay};
 
 /// Unordered readers of a word that are remembered at a time, and unordered atomics on it.
 const READERS: usize = 16;
@@ -70,6 +71,9 @@ pub struct Race {
     /// They are ordered, but no `fence.proxy.async` stands between the store and what reads asynchronously.
     #[serde(default)]
     pub across_proxies: bool,
+    /// The first is a bulk copy, or a product of four warps, whose end the second does not wait for.
+    #[serde(default)]
+    pub unwaited: bool,
     /// How many such pairs of accesses there are of these two instructions.
     pub times: u64,
 }
@@ -96,7 +100,11 @@ impl std::fmt::Display for Race {
             self.kernel, self.word
         )?;
         let RaceAccess { access, place, cta: [x, y, z], warp } = &self.second;
-        let lacks = if self.across_proxies { "a `fence.proxy.async` between them" } else { "order" };
+        let lacks = match (self.across_proxies, self.unwaited) {
+            (true, _) => "a `fence.proxy.async` between them",
+            (_, true) => "a wait for the end of the first",
+            _ => "order",
+        };
         write!(f, "{access} at {place} by warp {warp} of CTA ({x},{y},{z}), without {lacks}")?;
         if self.same_value {
             write!(f, "; the value stays the same")?;
@@ -114,7 +122,7 @@ impl Clocks {
         self.0.get(&cta).map_or(0, |warps| warps[warp as usize])
     }
 
-    fn join(&mut self, other: &Clocks) {
+    pub(super) fn join(&mut self, other: &Clocks) {
         if Rc::ptr_eq(&self.0, &other.0) || other.0.is_empty() {
             return;
         }
@@ -137,9 +145,20 @@ impl Clocks {
         }
     }
 
-    /// One step more of a warp among `warps`.
-    fn advance(&mut self, cta: u64, warp: u32, warps: usize) {
-        let own = Rc::make_mut(&mut self.0).entry(cta).or_insert_with(|| vec![0; warps].into());
+    /// At least so far: what does something in that CTA, of `parties`.
+    pub(super) fn raise(&mut self, cta: u64, party: u32, clock: u32, parties: usize) {
+        if self.0.get(&cta).is_some_and(|known| known[party as usize] >= clock) {
+            return;
+        }
+        let own = Rc::make_mut(&mut self.0).entry(cta).or_insert_with(|| vec![0; parties].into());
+        let mut next = own.to_vec();
+        next[party as usize] = clock;
+        *own = next.into();
+    }
+
+    /// One step more of a warp among `parties`.
+    fn advance(&mut self, cta: u64, warp: u32, parties: usize) {
+        let own = Rc::make_mut(&mut self.0).entry(cta).or_insert_with(|| vec![0; parties].into());
         let mut next = own.to_vec();
         next[warp as usize] += 1;
         *own = next.into();
@@ -166,13 +185,13 @@ impl WarpClocks {
 
 /// A word that warps communicate by.
 #[derive(Debug, Clone, Default)]
-struct Flag {
+pub(super) struct Flag {
     /// What is published to the device.
-    device: Clocks,
+    pub(super) device: Clocks,
     /// What is published to one CTA.
     cta: Option<(u64, Clocks)>,
     /// It is part of an `mbarrier`: plain loads test it.
-    phases: bool,
+    pub(super) phases: bool,
 }
 
 /// An access that is remembered.
@@ -201,7 +220,7 @@ pub(super) struct WordPast {
 #[derive(Debug, Default)]
 pub(super) struct Shadow {
     pub(super) cells: HashMap<u64, WordPast>,
-    flags: HashMap<u64, Flag>,
+    pub(super) flags: HashMap<u64, Flag>,
 }
 
 #[derive(Debug)]
@@ -209,12 +228,16 @@ pub(super) struct OfCta {
     pub(super) warps: Vec<WarpClocks>,
     gates: [WarpClocks; GATES],
     pub(super) shared: Shadow,
+    /// What its warps have under way; none where the kernel has no such instruction.
+    pub(super) under_way: Vec<UnderWay>,
 }
 
 /// What two accesses lack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Lack {
     Order,
+    /// A wait for the first one, which goes on beside its warp.
+    Wait,
     /// A fence between a plain store and a bulk copy, or a product of four warps.
     Proxy,
 }
@@ -227,7 +250,9 @@ type Pair = (u32, u32, bool, Lack);
 pub(crate) struct RaceWatch<'a> {
     pub(super) launch: &'a Launch,
     number: u32,
-    warps: usize,
+    pub(super) warps: usize,
+    /// Warps of a CTA, and what goes on beside them.
+    pub(super) parties: usize,
     pub(super) global: Shadow,
     pub(super) ctas: HashMap<u64, OfCta>,
     /// What was published at the barrier of a cluster, by cluster and phase.
@@ -238,10 +263,13 @@ pub(crate) struct RaceWatch<'a> {
 impl<'a> RaceWatch<'a> {
     /// Watches launch `number` of a host program.
     pub(crate) fn new(launch: &'a Launch, number: u32, warp_size: u32) -> RaceWatch<'a> {
+        let warps = launch.warps_per_cta(warp_size) as usize;
+        let beside = launch.kernel.code.iter().any(|inst| matches!(inst.op, Op::Bulk(_) | Op::WarpGroup(_)));
         RaceWatch {
             launch,
             number,
-            warps: launch.warps_per_cta(warp_size) as usize,
+            warps,
+            parties: if beside { Party::COUNT * warps } else { warps },
             global: Shadow::default(),
             ctas: HashMap::new(),
             clusters: BTreeMap::new(),
@@ -261,8 +289,9 @@ impl<'a> RaceWatch<'a> {
         match *event {
             Event::Issued { cta, warp, pc, lanes, .. } if lanes != 0 => self.issued(cta, warp, pc),
             Event::Accessed(access) => self.accessed(access),
+            Event::Completes { cta, warp, owner, barrier } => self.completes(cta, warp, owner, barrier),
             Event::Arrived { cta, warp, barrier } => {
-                let warps = self.warps;
+                let warps = self.parties;
                 let of_cta = self.cta(cta);
                 let known = &mut of_cta.warps[warp as usize];
                 of_cta.gates[usize::from(barrier)].join(known);
@@ -283,7 +312,7 @@ impl<'a> RaceWatch<'a> {
                 self.ctas.values_mut().for_each(|of_cta| of_cta.shared = Shadow::default());
             }
             Event::AtCluster { cta, warp, passes, phase } => {
-                let (gate, warps) = ((self.launch.cluster_of(cta).0, phase), self.warps);
+                let (gate, warps) = ((self.launch.cluster_of(cta).0, phase), self.parties);
                 let mut gathered = std::mem::take(self.clusters.entry(gate).or_default());
                 let known = &mut self.cta(cta).warps[warp as usize];
                 if passes {
@@ -303,26 +332,29 @@ impl<'a> RaceWatch<'a> {
     }
 
     pub(super) fn cta(&mut self, cta: u64) -> &mut OfCta {
-        let warps = self.warps;
+        let (warps, parties) = (self.warps, self.parties);
         self.ctas.entry(cta).or_insert_with(|| {
             let known = |warp: usize| {
                 let mut known = WarpClocks::default();
-                known.seen.advance(cta, warp as u32, warps);
+                known.seen.advance(cta, warp as u32, parties);
                 known
             };
-            OfCta { warps: (0..warps).map(known).collect(), gates: Default::default(), shared: Shadow::default() }
+            let under_way = if parties > warps { vec![UnderWay::default(); warps] } else { Vec::new() };
+            let (warps, gates) = ((0..warps).map(known).collect(), Default::default());
+            OfCta { warps, gates, shared: Shadow::default(), under_way }
         })
     }
 
     /// A warp comes to an instruction that may be a fence.
     fn issued(&mut self, cta: u64, warp: u32, pc: u32) {
-        let (warps, kernel) = (self.warps, &self.launch.kernel);
+        let (warps, kernel) = (self.parties, &self.launch.kernel);
         let (op, of_proxies) = (kernel.code[pc as usize].op, kernel.proxy_fences.binary_search(&pc).is_ok());
         let scope = match op {
             Op::Fence(scope) | Op::Pm(PmOp::Acquire(scope) | PmOp::Release(scope)) => scope,
             Op::Pm(
                 PmOp::Sfence | PmOp::Ofence | PmOp::Dfence | PmOp::BarrierWi | PmOp::BarrierWg | PmOp::BarrierKr,
             ) => Scope::Gpu,
+            Op::Bulk(_) | Op::BulkGroups(_) | Op::WarpGroup(_) => return self.goes_on(cta, warp, op),
             _ => return,
         };
         let known = &mut self.cta(cta).warps[warp as usize];
@@ -349,7 +381,7 @@ impl<'a> RaceWatch<'a> {
         if !matches!(access.space, Space::Global | Space::Shared) {
             return;
         }
-        let warps = self.warps;
+        let (warps, parties) = (self.warps as u32, self.parties);
         self.cta(access.cta);
         // Shared memory of another CTA is looked at while it is taken out, as the warp's own CTA changes,
         // too.
@@ -420,12 +452,15 @@ impl<'a> RaceWatch<'a> {
             }
         }
         if releases {
-            known.seen.advance(access.cta, access.warp, warps);
+            known.seen.advance(access.cta, access.warp, parties);
         }
         if let Some(shared) = theirs {
             self.cta(access.owner).shared = shared;
         }
-        pairs.into_iter().for_each(|(first, second, word)| self.race(access.space, word, [first, second], Lack::Order));
+        for (first, second, word) in pairs {
+            let lack = if first.warp < warps { Lack::Order } else { Lack::Wait };
+            self.race(access.space, word, [first, second], lack);
+        }
     }
 
     #[cold]
@@ -455,11 +490,11 @@ impl<'a> RaceWatch<'a> {
                 },
                 place: place(&launch.kernel, record.pc),
                 cta: launch.cta_index(record.cta),
-                warp: record.warp,
+                warp: record.warp % self.warps as u32,
             };
             let (kernel, first, second) = (launch.kernel.name.clone(), of(first), of(second));
-            let across_proxies = lack == Lack::Proxy;
-            Race { kernel, launch: self.number, word, first, second, same_value, across_proxies, times: 0 }
+            let (across_proxies, unwaited, launch) = (lack == Lack::Proxy, lack == Lack::Wait, self.number);
+            Race { kernel, launch, word, first, second, same_value, across_proxies, unwaited, times: 0 }
         });
         race.times += 1;
     }
@@ -468,7 +503,7 @@ impl<'a> RaceWatch<'a> {
 impl WordPast {
     /// An access happens: what it races with is told, and forgotten where another would race with this one
     /// first.
-    fn take(&mut self, own: PastAccess, seen: &Clocks, race: &mut dyn FnMut(PastAccess)) {
+    pub(super) fn take(&mut self, own: PastAccess, seen: &Clocks, race: &mut dyn FnMut(PastAccess)) {
         let reads = own.kind == AccessKind::Read;
         let is_own = |other: &PastAccess| (other.cta, other.warp) == (own.cta, own.warp);
         let ordered = |other: &PastAccess| is_own(other) || seen.of(other.cta, other.warp) >= other.clock;
