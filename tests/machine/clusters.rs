@@ -92,31 +92,24 @@ fn races_are_found_where_a_barrier_of_the_cluster_is_missing_and_nowhere_else() 
     assert!(!races(&KERNELS.replace(barrier, &relaxed)).is_empty());
 }
 
-#[test]
-fn clusters_are_the_same_at_every_number_of_threads() {
-    let (_folder, recipe) = all();
-    // GPCs of 2 and 4 SMs: clusters of 8 share SMs, and wait for room.
-    for (sms, gpcs) in [(16, 4), (20, 1)] {
-        let recipe = recipe.clone().set("sm.count", sms).set("sm.gpcs", gpcs).set("l2.slices", 16);
-        let recipe = recipe.set("controller.channels", 16);
-        let experiment = AnyExperiment::from(recipe.build().unwrap_or_else(|faults| panic!("{faults}")));
-        let reference = run_one(&experiment, &Way::REFERENCE, 1000, None);
-        let ways: Vec<Way> = [1, 2, 8].into_iter().flat_map(|threads| Way::at(threads).into_iter().take(2)).collect();
-        for compared in compare_all(&experiment, &reference, &ways, 1000, None, |_| {}) {
-            assert_eq!(compared.difference, None, "{sms} SMs in {gpcs} GPCs: {}", compared.way);
-        }
+/// A run is the same at 1, 2 and 8 threads, placed in two ways.
+pub(super) fn same_at_any_threads(recipe: &Recipe, what: &str) {
+    let experiment = AnyExperiment::from(recipe.build().unwrap_or_else(|faults| panic!("{faults}")));
+    let reference = run_one(&experiment, &Way::REFERENCE, 1000, None);
+    let ways: Vec<Way> = [1, 2, 8].into_iter().flat_map(|threads| Way::at(threads).into_iter().take(2)).collect();
+    for compared in compare_all(&experiment, &reference, &ways, 1000, None, |_| {}) {
+        assert_eq!(compared.difference, None, "{what}: {}", compared.way);
     }
 }
 
-#[test]
-fn a_run_with_clusters_goes_on_from_a_checkpoint_as_if_it_had_not_been_cut() {
-    let (_folder, recipe) = all();
-    let recipe = recipe.set("sm.count", 16).set("sm.gpcs", 1).set("l2.slices", 16).set("controller.channels", 16);
+/// A run goes on from checkpoints at these shares of it as if it had not been cut. How many were made: a launch that has
+/// just ended has none.
+pub(super) fn goes_on(recipe: Recipe, shares: impl Iterator<Item = u64>) -> u32 {
     let experiment = recipe.reference(false).build().unwrap_or_else(|faults| panic!("{faults}"));
     let whole = experiment.run();
     assert_eq!(whole.end, End::Finished);
     let mut resumed = 0;
-    for share in (8..100).step_by(15) {
+    for share in shares {
         let cycle = whole.time.core_cycles * share / 100;
         let made = std::sync::Mutex::new(None);
         let keep = |checkpoint| *made.lock().expect("no panic") = Some(checkpoint);
@@ -129,6 +122,28 @@ fn a_run_with_clusters_goes_on_from_a_checkpoint_as_if_it_had_not_been_cut() {
         assert_same(&whole, &on, &format!("at {cycle}"));
         resumed += 1;
     }
+    resumed
+}
+
+/// Fewer slices and channels than the card has.
+pub(super) fn small(recipe: Recipe) -> Recipe {
+    recipe.set("sm.count", 16).set("l2.slices", 16).set("controller.channels", 16)
+}
+
+#[test]
+fn clusters_are_the_same_at_every_number_of_threads() {
+    let (_folder, recipe) = all();
+    // GPCs of 2 and 4 SMs: clusters of 8 share SMs, and wait for room.
+    for (sms, gpcs) in [(16, 4), (20, 1)] {
+        let recipe = small(recipe.clone()).set("sm.count", sms).set("sm.gpcs", gpcs);
+        same_at_any_threads(&recipe, &format!("{sms} SMs in {gpcs} GPCs"));
+    }
+}
+
+#[test]
+fn a_run_with_clusters_goes_on_from_a_checkpoint_as_if_it_had_not_been_cut() {
+    let (_folder, recipe) = all();
+    let resumed = goes_on(small(recipe).set("sm.gpcs", 1), (8..100).step_by(15));
     assert!(resumed > 4, "{resumed}");
 }
 

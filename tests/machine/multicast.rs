@@ -2,14 +2,11 @@
 //! `tests/kernel/multicast.rs`, equal at any number of threads; how often a line is read; when another CTA's barrier
 //! counts; faults.
 
-use super::clusters::{SYNC, pair, ran, workload};
+use super::clusters::{SYNC, goes_on, pair, ran, same_at_any_threads, small, workload};
 use crate::bench_machine::SETTLE;
-use crate::same_outcomes::{assert_same, threads};
-use durawarp::determinism::{Way, compare_all, run_one};
 use durawarp::engine::RunEnd;
 use durawarp::outcome::End;
-use durawarp::run::checkpoint::{CheckpointAt, CheckpointWhen};
-use durawarp::run::{AnyExperiment, Conduct, Recipe, run};
+use durawarp::run::{Conduct, Recipe, run};
 use tempfile::TempDir;
 
 const KERNELS: &str = include_str!("../kernel/ptx/multicast.ptx");
@@ -36,11 +33,6 @@ fn all_of(text: &str) -> (TempDir, Recipe) {
                  \"&tiles\"]\n\
                  [[step]]\nkernel = \"passes\"\ngrid = 16\nblock = 64\ncluster = 4\nargs = [\"&input\", \"&words\"]\n";
     workload(text, &buffers.concat(), steps, "\"sums\", \"tiles\", \"words\"")
-}
-
-/// On few SMs, whose CTAs share them.
-fn small(recipe: Recipe) -> Recipe {
-    recipe.set("sm.count", 16).set("l2.slices", 16).set("controller.channels", 16)
 }
 
 #[test]
@@ -92,37 +84,15 @@ fn races_are_found_where_a_cta_is_not_ready_for_the_bytes_of_another() {
 fn copies_to_other_ctas_are_the_same_at_every_number_of_threads() {
     let (_folder, recipe) = all_of(KERNELS);
     for gpcs in [1, 4] {
-        let recipe = small(recipe.clone()).set("sm.gpcs", gpcs);
-        let experiment = AnyExperiment::from(recipe.build().unwrap_or_else(|faults| panic!("{faults}")));
-        let reference = run_one(&experiment, &Way::REFERENCE, 1000, None);
-        let ways: Vec<Way> = [1, 2, 8].into_iter().flat_map(|threads| Way::at(threads).into_iter().take(2)).collect();
-        for compared in compare_all(&experiment, &reference, &ways, 1000, None, |_| {}) {
-            assert_eq!(compared.difference, None, "{gpcs} GPCs: {}", compared.way);
-        }
+        same_at_any_threads(&small(recipe.clone()).set("sm.gpcs", gpcs), &format!("{gpcs} GPCs"));
     }
 }
 
 #[test]
 fn a_run_goes_on_from_a_checkpoint_with_parts_on_their_way() {
     let (_folder, recipe) = all_of(KERNELS);
-    let recipe = small(recipe).set("sm.gpcs", 1).set("shared.cluster_cycles", 2000).reference(false);
-    let experiment = recipe.build().unwrap_or_else(|faults| panic!("{faults}"));
-    let whole = experiment.run();
-    assert_eq!(whole.end, End::Finished);
-    let mut resumed = 0;
-    for share in (10..100).step_by(20) {
-        let cycle = whole.time.core_cycles * share / 100;
-        let made = std::sync::Mutex::new(None);
-        let keep = |checkpoint| *made.lock().expect("no panic") = Some(checkpoint);
-        let at = CheckpointAt::new(&experiment, CheckpointWhen::Cycle(cycle), &keep).unwrap();
-        let saved = run(&experiment, &Conduct { checkpoint: Some(at), ..threads(2) }).outcome;
-        assert_same(&whole, &saved, &format!("saved at {cycle}"));
-        let Some(checkpoint) = made.into_inner().expect("no panic") else { continue };
-        let from = checkpoint.resume(&experiment).unwrap_or_else(|faults| panic!("at {cycle}: {faults}"));
-        let on = run(&experiment, &Conduct { from: Some(&from), ..threads(1 + share as usize % 3) }).outcome;
-        assert_same(&whole, &on, &format!("at {cycle}"));
-        resumed += 1;
-    }
+    let recipe = small(recipe).set("sm.gpcs", 1).set("shared.cluster_cycles", 2000);
+    let resumed = goes_on(recipe, (10..100).step_by(20));
     assert!(resumed > 3, "{resumed}");
 }
 

@@ -1,16 +1,13 @@
 //! Tensor maps in global memory on the timed machine: the kernel of `tests/kernel/tensor_maps.rs` with a list of maps that its
 //! manifest makes, equal at any number of threads; what a map's way costs; what is a fault.
 
-use super::clusters::{ran, workload};
+use super::clusters::{goes_on, ran, same_at_any_threads, small, workload};
 use crate::bench_machine::{Bench, SETTLE, machine, sum};
-use crate::same_outcomes::{assert_same, threads};
-use durawarp::determinism::{Way, compare_all, run_one};
 use durawarp::engine::{RunEnd, RunOptions};
 use durawarp::kernel::memory::Medium;
 use durawarp::kernel::tensor_map::{Fill, Swizzle, TensorElem, TensorMap};
 use durawarp::outcome::End;
-use durawarp::run::checkpoint::{CheckpointAt, CheckpointWhen};
-use durawarp::run::{AnyExperiment, Conduct, Recipe, run};
+use durawarp::run::Recipe;
 use tempfile::TempDir;
 
 const KERNELS: &str = include_str!("../kernel/ptx/tensor_maps.ptx");
@@ -29,10 +26,6 @@ fn grouped(first: &str) -> (TempDir, Recipe) {
     workload(KERNELS, buffers, &steps, "\"sums\", \"maps\", \"made\"")
 }
 
-fn small(recipe: Recipe) -> Recipe {
-    recipe.set("sm.count", 8).set("l2.slices", 16).set("controller.channels", 16)
-}
-
 #[test]
 fn a_list_of_maps_is_made_by_the_manifest_and_read_for_each_copy() {
     let (_folder, recipe) = grouped("16 * n");
@@ -49,27 +42,8 @@ fn a_list_of_maps_is_made_by_the_manifest_and_read_for_each_copy() {
 #[test]
 fn maps_in_global_memory_are_the_same_at_every_number_of_threads_and_from_checkpoints() {
     let (_folder, recipe) = grouped("16 * n");
-    let experiment = AnyExperiment::from(small(recipe.clone()).build().unwrap_or_else(|faults| panic!("{faults}")));
-    let reference = run_one(&experiment, &Way::REFERENCE, 1000, None);
-    let ways: Vec<Way> = [1, 2, 8].into_iter().flat_map(|threads| Way::at(threads).into_iter().take(2)).collect();
-    for compared in compare_all(&experiment, &reference, &ways, 1000, None, |_| {}) {
-        assert_eq!(compared.difference, None, "{}", compared.way);
-    }
-    let experiment = small(recipe).reference(false).build().unwrap_or_else(|faults| panic!("{faults}"));
-    let whole = experiment.run();
-    let mut resumed = 0;
-    for share in (40..100).step_by(10) {
-        let cycle = whole.time.core_cycles * share / 100;
-        let made = std::sync::Mutex::new(None);
-        let keep = |checkpoint| *made.lock().expect("no panic") = Some(checkpoint);
-        let at = CheckpointAt::new(&experiment, CheckpointWhen::Cycle(cycle), &keep).unwrap();
-        run(&experiment, &Conduct { checkpoint: Some(at), ..threads(2) });
-        let Some(checkpoint) = made.into_inner().expect("no panic") else { continue };
-        let from = checkpoint.resume(&experiment).unwrap_or_else(|faults| panic!("at {cycle}: {faults}"));
-        let on = run(&experiment, &Conduct { from: Some(&from), ..threads(2) }).outcome;
-        assert_same(&whole, &on, &format!("at {cycle}"));
-        resumed += 1;
-    }
+    same_at_any_threads(&small(recipe.clone()), "maps in global memory");
+    let resumed = goes_on(small(recipe), (40..100).step_by(10));
     assert!(resumed > 3, "{resumed}");
 }
 
