@@ -67,7 +67,7 @@ fn one_place_more_lets_one_instruction_more_issue_and_without_places_the_load_st
     let load = "ld.global.ca.u32 %r0, [%d1];";
     assert_eq!(issues("ampere-3070", "sm.memory_entries=6", 1, load, 6), [5]);
     assert_eq!(issues("ampere-3070", "sm.memory_entries=6", 1, load, 7), [11]);
-    // A request leaves every cycle, so that there is always room.
+    // A request leaves every cycle: there is always room.
     assert_eq!(issues("ampere-3070", "sm.memory_entries=0 interval.request_cycles=1", 1, load, 40), [39]);
     // Each scheduler computes an address in eight cycles: the second is served at 9, and its place is free ten later.
     assert_eq!(issues("ampere-3070", "sm.memory_entries=1 interval.address_cycles=8", 1, load, 3), [22]);

@@ -444,6 +444,8 @@ fn what_comes_behind_a_bulk_copy_waits_for_its_end() {
     assert_eq!(races_behind(into, &format!("{test} {used}"), ""), [""; 0]);
     assert_eq!(races_behind(into, test, used), [""; 0]);
     assert_eq!(races_behind(into, "", &format!("{test} {used}")), [""; 0]);
+    // Groups of nothing.
+    assert_eq!(races_behind("cp.async.bulk.commit_group;", &wait(" 0"), ""), [""; 0]);
     // It reads global memory as long.
     let source = "st.global.u32 [%rd1+4], 7;";
     lacks(races_behind(into, "", source), "store");

@@ -27,6 +27,9 @@ use durawarp_checkpoint::value;
 /// Bytes of a map.
 pub const MAP_BYTES: usize = 128;
 
+/// Where a map lies is a multiple of this (`alignas(64)` of `CUtensorMap`).
+pub const MAP_ALIGN: u64 = 64;
+
 /// Where fields lie, for what changes them one by one: the table at the head of this file.
 pub(crate) mod fields {
     /// The last byte of the mark.

@@ -18,7 +18,7 @@
 //!
 //! | | who knows of its end |
 //! |---|---|
-//! | to shared memory | whoever tests its `mbarrier` afterwards |
+//! | to shared memory | each warp that tests its `mbarrier` afterwards |
 //! | out of shared memory: its reads | the warp behind `wait_group.read` or `wait_group` |
 //! | its writes | the warp behind `wait_group` |
 //! | a product | each warp of the four behind `wgmma.wait_group` |
@@ -53,8 +53,9 @@ impl RaceWatch<'_> {
             Op::BulkGroups(BulkStep::Commit) => under_way.committed.push(under_way.copies),
             Op::BulkGroups(BulkStep::WaitRead(left)) => know(Party::Reads, waited(&under_way.committed, left)),
             Op::BulkGroups(BulkStep::Wait(left)) => {
-                know(Party::Reads, waited(&under_way.committed, left));
-                know(Party::Writes, waited(&under_way.committed, left));
+                let last = waited(&under_way.committed, left);
+                know(Party::Reads, last);
+                know(Party::Writes, last);
             }
             Op::WarpGroup(GroupStep::Multiply) => under_way.products += 1,
             Op::WarpGroup(GroupStep::Commit) => under_way.committed_products.push(under_way.products),

@@ -158,10 +158,7 @@ impl Clocks {
 
     /// One step more of a warp among `parties`.
     fn advance(&mut self, cta: u64, warp: u32, parties: usize) {
-        let own = Rc::make_mut(&mut self.0).entry(cta).or_insert_with(|| vec![0; parties].into());
-        let mut next = own.to_vec();
-        next[warp as usize] += 1;
-        *own = next.into();
+        self.raise(cta, warp, self.of(cta, warp) + 1, parties);
     }
 }
 
@@ -264,7 +261,8 @@ impl<'a> RaceWatch<'a> {
     /// Watches launch `number` of a host program.
     pub(crate) fn new(launch: &'a Launch, number: u32, warp_size: u32) -> RaceWatch<'a> {
         let warps = launch.warps_per_cta(warp_size) as usize;
-        let beside = launch.kernel.code.iter().any(|inst| matches!(inst.op, Op::Bulk(_) | Op::WarpGroup(_)));
+        let goes_on = |op| matches!(op, Op::Bulk(_) | Op::BulkGroups(_) | Op::WarpGroup(_));
+        let beside = launch.kernel.code.iter().any(|inst| goes_on(inst.op));
         RaceWatch {
             launch,
             number,
@@ -291,12 +289,12 @@ impl<'a> RaceWatch<'a> {
             Event::Accessed(access) => self.accessed(access),
             Event::Completes { cta, warp, owner, barrier } => self.completes(cta, warp, owner, barrier),
             Event::Arrived { cta, warp, barrier } => {
-                let warps = self.parties;
+                let parties = self.parties;
                 let of_cta = self.cta(cta);
                 let known = &mut of_cta.warps[warp as usize];
                 of_cta.gates[usize::from(barrier)].join(known);
                 // What it does from here on is not known to those that wait.
-                known.seen.advance(cta, warp, warps);
+                known.seen.advance(cta, warp, parties);
             }
             Event::Opened { cta, barrier, waiting } => {
                 let of_cta = self.cta(cta);
@@ -312,17 +310,16 @@ impl<'a> RaceWatch<'a> {
                 self.ctas.values_mut().for_each(|of_cta| of_cta.shared = Shadow::default());
             }
             Event::AtCluster { cta, warp, passes, phase } => {
-                let (gate, warps) = ((self.launch.cluster_of(cta).0, phase), self.parties);
+                let (gate, parties) = ((self.launch.cluster_of(cta).0, phase), self.parties);
                 let mut gathered = std::mem::take(self.clusters.entry(gate).or_default());
                 let known = &mut self.cta(cta).warps[warp as usize];
                 if passes {
-                    known.seen.join(&gathered.seen);
-                    known.proxied.iter_mut().zip(&gathered.proxied).for_each(|(own, other)| own.join(other));
+                    known.join(&gathered);
                 } else {
                     // What a fence before it has published: all, unless it is relaxed.
                     gathered.seen.join(&known.fenced[1]);
                     gathered.proxied.iter_mut().zip(&known.proxied).for_each(|(all, own)| all.join(own));
-                    known.seen.advance(cta, warp, warps);
+                    known.seen.advance(cta, warp, parties);
                 }
                 self.clusters.insert(gate, gathered);
             }
@@ -347,7 +344,7 @@ impl<'a> RaceWatch<'a> {
 
     /// A warp comes to an instruction that may be a fence.
     fn issued(&mut self, cta: u64, warp: u32, pc: u32) {
-        let (warps, kernel) = (self.parties, &self.launch.kernel);
+        let (parties, kernel) = (self.parties, &self.launch.kernel);
         let (op, of_proxies) = (kernel.code[pc as usize].op, kernel.proxy_fences.binary_search(&pc).is_ok());
         let scope = match op {
             Op::Fence(scope) | Op::Pm(PmOp::Acquire(scope) | PmOp::Release(scope)) => scope,
@@ -369,7 +366,7 @@ impl<'a> RaceWatch<'a> {
             }
         }
         // What it does from here on is not published.
-        known.seen.advance(cta, warp, warps);
+        known.seen.advance(cta, warp, parties);
     }
 
     fn accessed(&mut self, access: &WarpAccess<'_>) {

@@ -15,16 +15,13 @@ use super::super::fault::FaultKind;
 use super::super::ir::{Bulk, BulkKind, Inst, NONE, Space};
 use super::super::launch::Launch;
 use super::super::memory::resolve_generic;
-use super::super::tensor_map::{MAP_BYTES, TensorMap, Tile, TileRun};
+use super::super::tensor_map::{MAP_ALIGN, MAP_BYTES, TensorMap, Tile, TileRun};
 use super::{Warp, lanes_of};
 use durawarp_checkpoint::value;
 use smallvec::SmallVec;
 
 /// Addresses and sizes are multiples of this.
 const ALIGN: u64 = 16;
-
-/// A map in global memory lies at a multiple of this (`alignas(64)` of `CUtensorMap`).
-const MAP_ALIGN: u64 = 64;
 
 /// A tile in shared memory lies at a multiple of this.
 const TILE_ALIGN: u64 = 128;

@@ -50,6 +50,13 @@ struct AddressUnit {
 
 value!(record AddressUnit { queued, frees, free_at, after_interval });
 
+impl AddressUnit {
+    /// Places that are not free at `cycle`.
+    fn held(&self, cycle: u32) -> usize {
+        self.queued as usize + self.frees.iter().filter(|&&free| free > cycle).count()
+    }
+}
+
 /// When an entry of the load-store unit may begin, and whose place it holds.
 #[derive(Debug, Clone, Copy)]
 struct Turn {
@@ -157,8 +164,7 @@ impl AddressUnits {
         while unit.frees.front().is_some_and(|&free| free <= cycle) {
             unit.frees.pop_front();
         }
-        let held = unit.queued as usize + unit.frees.len();
-        let free = match held.checked_sub(self.spec.entries as usize) {
+        let free = match unit.held(cycle).checked_sub(self.spec.entries as usize) {
             None => 0,
             Some(over) => unit.frees.get(over).copied().unwrap_or(u32::MAX),
         };
@@ -168,8 +174,7 @@ impl AddressUnits {
     /// All places of a scheduler are held at `cycle`, for what a warp waits for.
     #[inline]
     pub(super) fn is_full(&self, scheduler: usize, cycle: u32) -> bool {
-        let held = |unit: &AddressUnit| unit.queued as usize + unit.frees.iter().filter(|&&free| free > cycle).count();
-        self.is_present() && held(&self.units[scheduler]) >= self.spec.entries as usize
+        self.is_present() && self.units[scheduler].held(cycle) >= self.spec.entries as usize
     }
 }
 

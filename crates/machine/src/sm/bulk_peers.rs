@@ -64,12 +64,18 @@ pub(super) struct PartQueue {
 }
 
 impl PartQueue {
+    /// A part without bytes.
+    fn part(&mut self, from: CopySource, to: ClusterCta, completes: Option<(u32, u32)>) -> Box<RemotePart> {
+        let mut part = self.spare.pop().unwrap_or_default();
+        (part.from, part.to, part.completes) = (from, to, completes);
+        part.pieces.clear();
+        part
+    }
+
     /// Bytes of a copy from its byte `at` on, to each of its other CTAs.
     pub(super) fn send(&mut self, copy: &mut BulkCopy, from: CopySource, at: u32, found: &[u8]) {
         for &to in &copy.peers {
-            let mut part = self.spare.pop().unwrap_or_default();
-            (part.from, part.to, part.completes) = (from, to, None);
-            part.pieces.clear();
+            let mut part = self.part(from, to, None);
             for SharedPiece { shared, bytes, .. } in copy.operands.pieces(at, found.len() as u32) {
                 part.pieces.push((shared as u32, bytes as u8));
             }
@@ -82,10 +88,8 @@ impl PartQueue {
     /// All bytes of a copy have left: they complete at the barrier of each of its other CTAs.
     pub(super) fn complete(&mut self, copy: &mut BulkCopy, from: CopySource) {
         for &to in &copy.peers {
-            let mut part = self.spare.pop().unwrap_or_default();
-            (part.from, part.to) = (from, to);
-            part.pieces.clear();
-            part.completes = Some((copy.operands.barrier as u32, copy.operands.bytes));
+            let completes = (copy.operands.barrier as u32, copy.operands.bytes);
+            let part = self.part(from, to, Some(completes));
             copy.apart += 1;
             self.leaving.push(part);
         }

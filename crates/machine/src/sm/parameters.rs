@@ -294,7 +294,7 @@ counters! {
 }
 
 impl BulkCounters {
-    /// Counts a copy that goes to so many other CTAs.
+    /// Counts a copy that goes to `peers` other CTAs.
     pub(super) fn count(&mut self, bulk: Bulk, bytes: u32, peers: usize) {
         self.bulk_multicasts += u64::from(bulk.multicast);
         self.count_bytes(bytes, peers);

@@ -6,10 +6,7 @@ use super::view::{Interrupt, View};
 use crate::expr::Expr;
 use crate::manifest::steps::EncodeStep;
 use crate::manifest::tensor::TensorForm;
-use durawarp_kernel::tensor_map::{MOST_DIMENSIONS, TensorMap};
-
-/// A map lies at a multiple of this.
-const MAP_ALIGN: u64 = 64;
+use durawarp_kernel::tensor_map::{MAP_ALIGN, MOST_DIMENSIONS, TensorMap};
 
 /// The map of a tensor, with the values of this moment.
 pub(super) fn tensor_map(view: &mut View, form: &TensorForm) -> Result<TensorMap, Interrupt> {

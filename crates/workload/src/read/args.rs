@@ -12,10 +12,7 @@ use crate::manifest::steps::Arg;
 use durawarp_base::document::{Item, Place, TomlTable, quoted};
 use durawarp_kernel::ir::{Elem, Kernel, Param};
 use durawarp_kernel::mangled::parameter;
-use durawarp_kernel::tensor_map::MAP_BYTES;
-
-/// A tensor's map in a structure lies at a multiple of this, as `CUtensorMap` does.
-const MAP_ALIGN: u32 = 64;
+use durawarp_kernel::tensor_map::{MAP_ALIGN, MAP_BYTES};
 
 impl Reader<'_> {
     /// An argument for `param`, whose type it must fit; without a parameter only its names are checked.
@@ -237,7 +234,7 @@ impl Reader<'_> {
             };
             let (bytes, aligned) = match &arg {
                 Arg::Number { elem, .. } => (elem.bytes(), elem.bytes()),
-                Arg::Tensor(_) => (MAP_BYTES as u32, MAP_ALIGN),
+                Arg::Tensor(_) => (MAP_BYTES as u32, MAP_ALIGN as u32),
                 _ => (8, 8),
             };
             let offset = end.next_multiple_of(aligned);

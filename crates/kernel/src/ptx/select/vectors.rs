@@ -123,7 +123,7 @@ impl<'a> Lower<'_, 'a> {
     }
 }
 
-/// An address so many bytes further on.
+/// The address that lies `by` bytes behind another.
 fn beyond<'a>(address: &Operand<'a>, by: u32) -> Operand<'a> {
     let kind = match &address.kind {
         OperandKind::Address(parts) => OperandKind::Address(parts.iter().map(|part| beyond(part, by)).collect()),
