@@ -102,7 +102,6 @@ fn each_fault_names_its_place_and_what_was_expected() {
         ("setmaxnreg.dec.sync.aligned.u32 20;", "2:33: 20 registers are not a multiple of 8"),
         ("setmaxnreg.dec.sync.aligned.u32 %r1;", "2:33: expected a number"),
         ("tcgen05.wait.sync.aligned;", "2:1: `tcgen05` is not supported (matrix instructions)"),
-        ("clusterlaunchcontrol.try_cancel;", "2:1: `clusterlaunchcontrol` is not supported (clusters that take over"),
         ("mbarrier.inval.b64 [%r1];", "2:1: barriers need `.shared` and `.b64`"),
         ("vadd.s32.s32.s16 %r1, %r2, %r3;", "2:1: `vadd` on type .s16 is not supported"),
         (

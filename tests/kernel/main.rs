@@ -16,6 +16,7 @@ mod floats;
 mod half;
 mod instructions;
 mod kernels;
+mod launch_control;
 mod matrix;
 mod measured;
 mod memory;

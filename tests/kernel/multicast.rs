@@ -102,6 +102,21 @@ fn copies_from_shared_memory_and_loads_reach_the_cta_that_an_address_names() {
 }
 
 #[test]
+fn reductions_of_all_ctas_into_the_shared_memory_of_each_are_all_in_it() {
+    for (ctas, cluster) in [(4, 4), (6, 2), (16, 16), (3, 1)] {
+        let words = vec![0; 64 * ctas as usize];
+        let found = launched("combines", [ctas, cluster, 64], &[Arg::Words(&words)]).remove(0);
+        for (thread, &word) in found.iter().enumerate() {
+            let (cta, tid) = (thread as i32 / 64, thread as i32 % 64);
+            let first = cta / cluster as i32 * cluster as i32;
+            let given = (first..first + cluster as i32).map(|cta| 1000 * cta + tid - 2030);
+            let (sum, largest) = (5 + given.clone().sum::<i32>(), given.max().unwrap().max(-40));
+            assert_eq!(word as i32, sum + 7 * largest, "{ctas} CTAs in clusters of {cluster}, {thread}");
+        }
+    }
+}
+
+#[test]
 fn misuse_of_other_ctas_is_a_fault_at_its_place() {
     let begun = "mbarrier.init.shared.b64 [%r3], 1; mov.u16 %h1, 7; mov.u16 %h2, 3; mov.u16 %h3, 0;\n";
     let load = "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes";
@@ -163,8 +178,8 @@ fn forms_that_the_isa_has_not_are_refused() {
         (format!("{load}.multicast::cluster [r1], [l1], 16, [r2], h1"), "needs `.mbarrier::complete_tx::bytes`"),
         ("cp.async.bulk.shared::cluster.shared::cta [r1], [r2], 16, [r3]".to_owned(), "needs `.mbarrier::complete_tx"),
         (
-            format!("cp.reduce.async.bulk.shared::cluster.shared::cta.{complete}.add.u32 [r1], [r2], 16, [r3]"),
-            "bulk reductions into the shared memory of another CTA are not supported",
+            format!("cp.reduce.async.bulk.shared::cluster.shared::cta.{complete}.add.f32 [r1], [r2], 16, [r3]"),
+            "on type .f32 is not supported",
         ),
         (
             "cp.async.bulk.global.shared::cta.bulk_group.multicast::cluster [l1], [r1], 16".to_owned(),

@@ -24,6 +24,7 @@ mod dram_cache;
 mod faults;
 mod gate;
 mod l2_slice;
+mod launch_control;
 mod line_buffer;
 mod litmus;
 mod mappings;

@@ -89,6 +89,22 @@ fn copies_to_other_ctas_are_the_same_at_every_number_of_threads() {
 }
 
 #[test]
+fn reductions_into_other_ctas_are_the_same_at_every_number_of_threads_and_from_checkpoints() {
+    let steps = "[[step]]\nkernel = \"combines\"\ngrid = 16\nblock = 64\ncluster = 4\nargs = [\"&words\"]\n";
+    let (_folder, recipe) = workload(KERNELS, "[buffer.words]\ntype = \"u32\"\nlen = 1024\n", steps, "\"words\"");
+    let recipe = small(recipe).set("sm.gpcs", 1);
+    let outcome = ran(recipe.clone());
+    let check = outcome.verification.as_ref().unwrap();
+    assert!(check.passed, "{:?}", check.failures);
+    // Each CTA reduces twice into each of its cluster; 256 bytes are two lines.
+    assert_eq!(outcome.total("bulk", "bulk_sends"), CTAS * CLUSTER * 2);
+    assert_eq!(outcome.total("bulk", "bulk_parts_served"), CTAS * (CLUSTER - 1) * 2 * 3);
+    same_at_any_threads(&recipe, "reductions");
+    let resumed = goes_on(recipe.set("shared.cluster_cycles", 2000), (10..100).step_by(30));
+    assert!(resumed > 1, "{resumed}");
+}
+
+#[test]
 fn a_run_goes_on_from_a_checkpoint_with_parts_on_their_way() {
     let (_folder, recipe) = all_of(KERNELS);
     let recipe = small(recipe).set("sm.gpcs", 1).set("shared.cluster_cycles", 2000);

@@ -25,6 +25,7 @@ pub mod races;
 pub mod scrutiny;
 #[allow(clippy::result_large_err, reason = "a fault ends the run: it is made once")]
 mod spaces;
+mod unbegun;
 mod under_way;
 pub mod unwritten;
 
@@ -36,6 +37,7 @@ use super::launch::Launch;
 use super::memory::FlatMemory;
 use cluster::{Cluster, has_clusters};
 use cta::{Cta, CtaProgress};
+use unbegun::Unbegun;
 
 pub use interface::{
     AccessKind, Counts, Event, Limits, Observer, RunError, Start, Starts, Wanted, WarpAccess, Writer, Writes,
@@ -128,7 +130,7 @@ fn drive(
     let mut at_grid: Vec<Cta> = Vec::new();
     // Finished CTAs, whose allocations are used again.
     let mut spare: Vec<Cta> = Vec::new();
-    let (mut next, total) = (ctas.start, ctas.end);
+    let mut unbegun = Unbegun::new(ctas, launch.cluster_ctas());
     let (of_cluster, clustered) = (launch.cluster_ctas(), has_clusters(launch));
     let mut clusters: BTreeMap<u64, Cluster> = BTreeMap::new();
     // Turns in which nothing was executed, as all that had one wait at the barrier of their cluster.
@@ -143,7 +145,7 @@ fn drive(
     // Turns since a CTA began or came to an end, and when it is looked whether all only repeat themselves.
     let (mut turns, mut look) = (0, 1);
     loop {
-        if next == total && resident.is_empty() {
+        if unbegun.is_empty() && resident.is_empty() {
             if at_grid.is_empty() {
                 return Ok(counts);
             }
@@ -154,13 +156,14 @@ fn drive(
             at_grid.iter_mut().for_each(Cta::pass_grid);
             resident.extend(at_grid.drain(..));
         }
-        let mut cta = if next < total && resident.len() < at_once {
+        let begins = if resident.len() < at_once { unbegun.take() } else { None };
+        let mut cta = if let Some(place) = begins {
             (turns, look) = (0, 1);
             let mut begin = |rank: u32| {
                 let mut cta = spare.pop().unwrap_or_default();
-                cta.start(launch, launch.cta_at(next + u64::from(rank)), limits, memory, starts);
+                cta.start(launch, launch.cta_at(place + u64::from(rank)), limits, memory, starts);
                 if clustered {
-                    let number = next / u64::from(of_cluster);
+                    let number = place / u64::from(of_cluster);
                     let cluster = clusters.entry(number).or_insert_with(|| Cluster::new(number, of_cluster));
                     cta.join(cluster, rank);
                 }
@@ -168,9 +171,7 @@ fn drive(
             };
             // A cluster begins as a whole; its first CTA runs, then the others.
             (1..of_cluster).rev().for_each(|rank| resident.push_front(begin(rank)));
-            let first = begin(0);
-            next += u64::from(of_cluster);
-            first
+            begin(0)
         } else {
             resident.pop_front().expect("a CTA is under way")
         };
@@ -184,8 +185,8 @@ fn drive(
         let (budget, before) = (left.min(turn), counts.warp_instructions);
         let number = if clustered { launch.cluster_of(cta.index()).0 } else { 0 };
         let progress = match clusters.get_mut(&number) {
-            None => cta.run(launch, memory, &mut counts, budget, observer, &mut None)?,
-            Some(cluster) => cta.run_in(cluster, launch, memory, &mut counts, budget, observer)?,
+            None => cta.run(launch, memory, &mut counts, budget, observer, &mut unbegun, &mut None)?,
+            Some(cluster) => cta.run_in(cluster, launch, memory, &mut counts, budget, observer, &mut unbegun)?,
         };
         idle = if counts.warp_instructions == before { idle + 1 } else { 0 };
         match progress {
@@ -208,7 +209,7 @@ fn drive(
                 turns += 1;
                 // Ever more rarely, and when all have had their turn. One that has yet to begin may end
                 // all waits.
-                let may_begin = next < total && resident.len() < at_once;
+                let may_begin = !unbegun.is_empty() && resident.len() < at_once;
                 if !may_begin && turns >= look * resident.len() {
                     look *= 2;
                     let mut repeats = |cta: &mut Cta| match clusters.get_mut(&launch.cluster_of(cta.index()).0) {

@@ -178,13 +178,13 @@ pub enum ClusterStep {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bulk {
     pub kind: BulkKind,
-    /// What a reduction does with each element in global memory.
+    /// What a reduction does with each element in global memory, or in shared memory of another CTA.
     pub atom: AtomOp,
     /// Type of these; of a tile's, that of its tensor.
     pub elem: Elem,
     /// Of a tile: dimensions of its tensor; else 0.
     pub dimensions: u8,
-    /// A load to several CTAs of the cluster, by a mask of their ranks.
+    /// A load to several CTAs of the cluster, by a mask of their ranks; of an answer to `try_cancel`, to all.
     pub multicast: bool,
 }
 
@@ -198,7 +198,7 @@ impl Bulk {
 
     /// It has an entry of [`Kernel::fragments`].
     pub fn has_fragments(self) -> bool {
-        self.is_tile() || self.multicast
+        self.is_tile() || self.multicast && self.kind != BulkKind::Cancel
     }
 }
 

@@ -28,6 +28,7 @@ pub mod functional;
 pub mod host;
 pub mod ir;
 pub mod launch;
+pub mod launch_control;
 pub mod mangled;
 pub mod memory;
 pub mod ptx;

@@ -572,6 +572,16 @@ impl CommandProcessor {
         self.advance(cx);
     }
 
+    /// A CTA on an SM asks for a cluster that has not begun: it gets the next, which does not begin any more.
+    fn cancel(&mut self, (sm, place, copy): (u16, u8, u16), cx: &mut Ctx<'_, Msg>) {
+        let grid = &mut self.flight.at(place).grid;
+        let first = grid.take_cluster();
+        if first.is_some() {
+            self.ctas_known -= u64::from(grid.cluster_ctas());
+        }
+        self.ports.to_sm(sm).send(SmMsg::Cancelled { copy, first }, 0, cx);
+    }
+
     /// An SM has a word on a persist barrier of the kernel.
     fn barrier(&mut self, report: GridReport, cx: &mut Ctx<'_, Msg>) {
         // A kernel with such a barrier runs alone.
@@ -683,6 +693,7 @@ impl Receiver for CommandProcessor {
         match message {
             CommandProcessorMsg::CtaDone { sm, place } => self.cta_done(sm, place, cx),
             CommandProcessorMsg::Grid(report) => self.barrier(report, cx),
+            CommandProcessorMsg::Cancel { sm, place, copy } => self.cancel((sm, place, copy), cx),
             CommandProcessorMsg::Lines(lines) => self.looked(&lines, cx),
             CommandProcessorMsg::Reply(reply) => {
                 if let Some(reply) = self.network.eject(reply, cx) {

@@ -89,12 +89,19 @@ pub enum SmMsg {
     Grid(GridOrder),
     /// To its handler.
     Peer(PeerMessage),
+    /// From the command processor: the answer to a request for a cluster that has not begun.
+    Cancelled {
+        /// The bulk copy that brings the answer to shared memory.
+        copy: u16,
+        /// Place of the first CTA of the cluster, in the order in which CTAs begin; none was left.
+        first: Option<u64>,
+    },
 }
 
 value!(choice SmMsg {
     Reply(reply), Credit(credit), Invalidate { line }, Start { launch, at, l1_ways },
     Cta { cta, place, l1_ways, cluster }, Remote(access), RemoteAnswer(access), Copied(part), CopiedAnswer(part),
-    Cluster(word), Grid(order), Peer(message),
+    Cluster(word), Grid(order), Peer(message), Cancelled { copy, first },
 });
 
 impl SmMsg {
@@ -112,6 +119,7 @@ impl SmMsg {
             SmMsg::Cluster(word) => word.digest(),
             SmMsg::Grid(order) => order.digest(),
             SmMsg::Peer(message) => message.digest(),
+            SmMsg::Cancelled { copy, first } => 6 << 60 ^ u64::from(*copy) << 44 ^ first.map_or(0, |first| first + 1),
         }
     }
 }
@@ -134,9 +142,20 @@ pub enum CommandProcessorMsg {
     },
     /// From an SM: a step of a persist barrier of the kernel.
     Grid(GridReport),
+    /// From an SM: a CTA asks for a cluster that has not begun.
+    Cancel {
+        /// Which SM.
+        sm: u16,
+        /// The place of its launch.
+        place: u8,
+        /// The bulk copy that brings the answer to shared memory.
+        copy: u16,
+    },
 }
 
-value!(choice CommandProcessorMsg { Reply(reply), Credit(credit), Lines(lines), CtaDone { sm, place }, Grid(report) });
+value!(choice CommandProcessorMsg {
+    Reply(reply), Credit(credit), Lines(lines), CtaDone { sm, place }, Grid(report), Cancel { sm, place, copy },
+});
 
 impl CommandProcessorMsg {
     fn digest(&self) -> u64 {
@@ -146,6 +165,9 @@ impl CommandProcessorMsg {
             CommandProcessorMsg::Lines(lines) => lines.digest(),
             CommandProcessorMsg::CtaDone { sm, place } => 9 << 60 | u64::from(*place) << 48 | u64::from(*sm),
             CommandProcessorMsg::Grid(report) => report.digest(),
+            CommandProcessorMsg::Cancel { sm, place, copy } => {
+                6 << 60 | u64::from(*place) << 48 | u64::from(*copy) << 16 | u64::from(*sm)
+            }
         }
     }
 }

@@ -140,13 +140,16 @@ pub struct RemotePart {
     /// `data`.
     pub pieces: SmallVec<[(u32, u8); 9]>,
     pub data: [u8; MAX_LINE_BYTES],
+    /// What they do with elements of this type that are there.
+    pub atom: AtomOp,
+    pub elem: Elem,
     /// The address of the barrier, and how many bytes complete there.
     pub completes: Option<(u32, u32)>,
     /// What was wrong.
     pub fault: Option<String>,
 }
 
-value!(record RemotePart { from, to, pieces, data, completes, fault });
+value!(record RemotePart { from, to, pieces, data, atom, elem, completes, fault });
 
 impl Default for RemotePart {
     fn default() -> Self {
@@ -155,6 +158,8 @@ impl Default for RemotePart {
             to: ClusterCta { launch: 0, cta: 0, rank: 0 },
             pieces: SmallVec::new(),
             data: [0; MAX_LINE_BYTES],
+            atom: AtomOp::None,
+            elem: Elem::U8,
             completes: None,
             fault: None,
         }

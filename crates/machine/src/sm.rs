@@ -560,6 +560,9 @@ impl Receiver for Sm {
             SmMsg::Cluster(word) => {
                 self.with_launches(|sm, launches| sm.cluster_word(word, cycle, launches));
             }
+            SmMsg::Cancelled { copy, first } => {
+                self.with_launches(|sm, launches| sm.cancelled(copy, first, cycle, launches, cx));
+            }
             SmMsg::Grid(order) => {
                 self.with_launches(|sm, launches| sm.grid(order, cycle, launches));
             }

@@ -7,15 +7,17 @@ use smallvec::SmallVec;
 
 use super::super::cluster::ClusterMisuse;
 use super::super::fault::{FaultKind, ProgramFault};
-use super::super::ir::{Bulk, BulkKind, Inst, Space};
+use super::super::ir::{AtomOp, Bulk, BulkKind, Inst, Space};
 use super::super::launch::Launch;
+use super::super::launch_control::{ANSWER_BYTES, answer};
 use super::super::memory::FlatMemory;
-use super::super::semantics::atomic::{apply_atomic, complete_bytes};
+use super::super::semantics::atomic::{complete_bytes, put_elements};
 use super::super::tensor_map::{MAP_BYTES, TileRun};
 use super::super::warp::{BulkOperands, SharedPiece, Warp};
 use super::cluster::Peers;
 use super::interface::{AccessKind, Event, Observer, WarpAccess, Writer};
 use super::spaces::{Memories, Watcher};
+use super::unbegun::Unbegun;
 
 /// Operands were checked.
 const THERE: &str = "a bulk copy's global memory is there";
@@ -28,6 +30,7 @@ pub(super) fn execute_bulk(
     launch: &Launch,
     lanes: u64,
     memories: &mut Memories<'_>,
+    unbegun: &mut Unbegun,
 ) -> Result<(), ProgramFault> {
     for copied in warp.bulk_copies(inst, bulk, launch, lanes) {
         let fault = |lane, kind| ProgramFault::new(kind, launch, warp, warp.pc(), lane);
@@ -39,7 +42,8 @@ pub(super) fn execute_bulk(
         if let Some(watcher) = &mut memories.watcher {
             watch(watcher, warp.pc(), bulk, lane, &operands, launch);
         }
-        copy(bulk, &operands, memories).map_err(|kind| fault(lane, kind))?;
+        let answered = (bulk.kind == BulkKind::Cancel).then(|| answer(unbegun.take(), launch));
+        copy(bulk, &operands, answered, memories).map_err(|kind| fault(lane, kind))?;
     }
     Ok(())
 }
@@ -87,16 +91,29 @@ fn memory_of<'m>(
     }
 }
 
-/// Copies; the operands are checked.
-fn copy(bulk: Bulk, operands: &BulkOperands, memories: &mut Memories<'_>) -> Result<(), FaultKind> {
+/// Copies; the operands are checked. What the grid has answered is copied like bytes of shared memory.
+fn copy(
+    bulk: Bulk,
+    operands: &BulkOperands,
+    answered: Option<[u8; ANSWER_BYTES as usize]>,
+    memories: &mut Memories<'_>,
+) -> Result<(), FaultKind> {
     if bulk.kind.completes() {
         // A copy between shared memories is read as a whole before any of it is written.
         let (from, bytes) = (operands.global as usize, operands.bytes as usize);
-        let sent = (bulk.kind == BulkKind::Send).then(|| memories.shared[from..from + bytes].to_vec());
+        let sent = match bulk.kind {
+            BulkKind::Send => Some(memories.shared[from..from + bytes].to_vec()),
+            _ => answered.map(Vec::from),
+        };
         let Memories { global, shared, peers, .. } = memories;
         for rank in operands.ranks() {
             let to = memory_of(rank, shared, peers).map_err(|misuse| FaultKind::Asynchronous(misuse.to_string()))?;
-            bring(operands, sent.as_deref(), global, to);
+            match sent.as_deref() {
+                Some(sent) => {
+                    put_elements(bulk.atom, bulk.elem, &mut to[operands.shared as usize..][..sent.len()], sent);
+                }
+                None => bring(operands, global, to),
+            }
             complete_bytes(to, operands.barrier, operands.bytes)
                 .map_err(|misuse| FaultKind::Asynchronous(misuse.to_string()))?;
         }
@@ -111,20 +128,15 @@ fn copy(bulk: Bulk, operands: &BulkOperands, memories: &mut Memories<'_>) -> Res
         let found = memories.global.slice_mut(global, run.bytes as usize).expect(THERE);
         for SharedPiece { from, shared, bytes } in operands.pieces(at, run.bytes) {
             let (to, with) = (&mut found[from..from + bytes], &memories.shared[shared..shared + bytes]);
-            match bulk.kind {
-                BulkKind::Reduce => reduce(bulk, to, with),
-                _ => to.copy_from_slice(with),
-            }
+            // No two elements of a copy are one.
+            put_elements(bulk.atom, bulk.elem, to, with);
         }
     }
     Ok(())
 }
 
-/// Writes what a copy brings to one shared memory: bytes that were sent, or those in global memory.
-fn bring(operands: &BulkOperands, sent: Option<&[u8]>, global: &FlatMemory, to: &mut [u8]) {
-    if let Some(sent) = sent {
-        return to[operands.shared as usize..][..sent.len()].copy_from_slice(sent);
-    }
+/// Writes what a copy has of global memory to one shared memory.
+fn bring(operands: &BulkOperands, global: &FlatMemory, to: &mut [u8]) {
     for (at, run) in runs(operands) {
         let Some(address) = run.global else {
             operands.fill(at, run.bytes, to);
@@ -137,25 +149,12 @@ fn bring(operands: &BulkOperands, sent: Option<&[u8]>, global: &FlatMemory, to: 
     }
 }
 
-/// Combines element by element: no two of a copy are one.
-fn reduce(bulk: Bulk, found: &mut [u8], with: &[u8]) {
-    let size = bulk.elem.bytes() as usize;
-    for (old, a) in found.chunks_exact_mut(size).zip(with.chunks_exact(size)) {
-        let word = |bytes: &[u8]| {
-            let mut word = [0; 8];
-            word[..size].copy_from_slice(bytes);
-            u64::from_le_bytes(word)
-        };
-        let new = apply_atomic(bulk.atom, bulk.elem, word(old), word(a), 0);
-        old.copy_from_slice(&new.to_le_bytes()[..size]);
-    }
-}
-
 #[cold]
 fn watch(watcher: &mut Watcher<'_>, pc: u32, bulk: Bulk, lane: u32, operands: &BulkOperands, launch: &Launch) {
     let (in_global, in_shared) = match bulk.kind {
         BulkKind::Prefetch => return,
-        BulkKind::Load | BulkKind::Send => (AccessKind::Read, AccessKind::Write),
+        BulkKind::Send if bulk.atom != AtomOp::None => (AccessKind::Read, AccessKind::Atomic),
+        BulkKind::Load | BulkKind::Send | BulkKind::Cancel => (AccessKind::Read, AccessKind::Write),
         BulkKind::Store => (AccessKind::Write, AccessKind::Read),
         BulkKind::Reduce => (AccessKind::Atomic, AccessKind::Read),
     };
@@ -176,6 +175,8 @@ fn watch(watcher: &mut Watcher<'_>, pc: u32, bulk: Bulk, lane: u32, operands: &B
     for of_shared in [shared_first, !shared_first] {
         for (at, run) in runs(operands) {
             match (of_shared, run.global) {
+                // The grid's answer comes from no memory.
+                (false, _) if bulk.kind == BulkKind::Cancel => {}
                 (false, Some(from)) if bulk.kind == BulkKind::Send => {
                     tell(Space::Shared, cta, in_global, from, run.bytes)
                 }

@@ -31,7 +31,7 @@
 
 use smallvec::SmallVec;
 
-use super::super::ir::{BulkKind, BulkStep, GroupStep, Op, Space};
+use super::super::ir::{BulkStep, GroupStep, Op, Space};
 use super::super::warp::lanes_of;
 use super::interface::{AccessKind, WarpAccess};
 use super::races::{Clocks, Lack, OfCta, PastAccess, RaceWatch, WORD};
@@ -91,9 +91,7 @@ impl RaceWatch<'_> {
         let under_way = &under_way[warp as usize];
         let (party, clock) = match (op, access.space) {
             (Op::WarpGroup(_), _) => (Party::Products, under_way.products),
-            (Op::Bulk(bulk), _) if matches!(bulk.kind, BulkKind::Load | BulkKind::Send) => {
-                (Party::Loads, under_way.copies)
-            }
+            (Op::Bulk(bulk), _) if bulk.kind.completes() => (Party::Loads, under_way.copies),
             (_, Space::Shared) => (Party::Reads, under_way.copies),
             _ => (Party::Writes, under_way.copies),
         };

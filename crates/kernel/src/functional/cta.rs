@@ -24,6 +24,7 @@ use super::interface::{
     AccessKind, Counts, Event, Limits, Observer, RunError, SLICE, Start, Starts, WarpAccess, Writer,
 };
 use super::spaces::{Memories, Watcher};
+use super::unbegun::Unbegun;
 
 /// How far a CTA got.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -128,6 +129,7 @@ impl Cta {
     }
 
     /// [`Cta::run`] of a CTA of a cluster.
+    #[allow(clippy::too_many_arguments)]
     pub(super) fn run_in(
         &mut self,
         cluster: &mut Cluster,
@@ -136,11 +138,12 @@ impl Cta {
         counts: &mut Counts,
         budget: u64,
         observer: &mut Option<Observer<'_>>,
+        unbegun: &mut Unbegun,
     ) -> Result<CtaProgress, RunError> {
         let Some(rank) = self.rank() else { unreachable!("a CTA of a cluster has its place") };
         cluster.swap(rank, &mut self.shared);
         self.follow(cluster, launch, observer).map_err(RunError::Fault)?;
-        let progress = self.run(launch, memory, counts, budget, observer, &mut Some(cluster))?;
+        let progress = self.run(launch, memory, counts, budget, observer, unbegun, &mut Some(cluster))?;
         if progress == CtaProgress::Done {
             cluster.end(rank);
         } else {
@@ -225,6 +228,7 @@ impl Cta {
     }
 
     /// Runs until every warp has ended or about `budget` warp instructions are done.
+    #[allow(clippy::too_many_arguments)]
     pub(super) fn run(
         &mut self,
         launch: &Launch,
@@ -232,6 +236,7 @@ impl Cta {
         counts: &mut Counts,
         budget: u64,
         observer: &mut Option<Observer<'_>>,
+        unbegun: &mut Unbegun,
         cluster: &mut Option<&mut Cluster>,
     ) -> Result<CtaProgress, RunError> {
         let end = counts.warp_instructions + budget;
@@ -255,7 +260,7 @@ impl Cta {
             }
             if self.runnable >> self.turn & 1 != 0 {
                 let slice = u64::from(SLICE).min(end - counts.warp_instructions) as u32;
-                self.run_warp(self.turn, launch, memory, counts, slice, observer, cluster)?;
+                self.run_warp(self.turn, launch, memory, counts, slice, observer, unbegun, cluster)?;
             }
             self.turn = if self.turn + 1 == self.warps.len() { 0 } else { self.turn + 1 };
         }
@@ -270,6 +275,7 @@ impl Cta {
         counts: &mut Counts,
         slice: u32,
         observer: &mut Option<Observer<'_>>,
+        unbegun: &mut Unbegun,
         cluster: &mut Option<&mut Cluster>,
     ) -> Result<(), RunError> {
         let kernel = &*launch.kernel;
@@ -389,7 +395,7 @@ impl Cta {
                 }
                 Op::Bulk(bulk) => {
                     if lanes != 0 {
-                        self.bulk(w, bulk, inst, launch, lanes, memory, observer, cluster)?;
+                        self.bulk(w, bulk, inst, launch, lanes, memory, observer, unbegun, cluster)?;
                     }
                     self.warps[w].advance();
                 }
@@ -482,6 +488,7 @@ impl Cta {
         lanes: u64,
         memory: &mut FlatMemory,
         observer: &mut Option<Observer<'_>>,
+        unbegun: &mut Unbegun,
         cluster: &mut Option<&mut Cluster>,
     ) -> Result<(), RunError> {
         let (cta, warp) = (self.index, &self.warps[w]);
@@ -496,7 +503,7 @@ impl Cta {
         let rank = self.seat.as_ref().map_or(0, |seat| seat.rank);
         let peers = cluster.as_mut().map(|cluster| Peers { rank, cluster });
         let mut memories = Memories { global: memory, shared, local, watcher, peers };
-        execute_bulk(warp, inst, bulk, launch, lanes, &mut memories)?;
+        execute_bulk(warp, inst, bulk, launch, lanes, &mut memories, unbegun)?;
         // Told afterwards, as of a store: what is there now.
         if let Some(observer) = observer.as_mut().filter(|observer| observer.wanted.writes)
             && bulk.kind.writes_global()

@@ -39,16 +39,20 @@ pub enum BulkKind {
     Reduce,
     /// Global memory to the L2.
     Prefetch,
-    /// Shared memory of the own CTA to that of a CTA of the cluster, which completes bytes at its `mbarrier`.
+    /// Shared memory of the own CTA to that of a CTA of the cluster, which completes bytes at its `mbarrier`;
+    /// elements there are written over, or combined with what comes.
     Send,
+    /// Takes a cluster that has not begun from the grid: the answer goes to shared memory, and completes its
+    /// bytes at its `mbarrier` (`launch_control`).
+    Cancel,
 }
 
-value!(choice BulkKind { Load, Store, Reduce, Prefetch, Send });
+value!(choice BulkKind { Load, Store, Reduce, Prefetch, Send, Cancel });
 
 impl BulkKind {
     /// It writes shared memory, and completes bytes at a barrier there.
     pub fn completes(self) -> bool {
-        matches!(self, BulkKind::Load | BulkKind::Send)
+        matches!(self, BulkKind::Load | BulkKind::Send | BulkKind::Cancel)
     }
 
     /// It writes global memory, in a group.

@@ -14,6 +14,7 @@ mod float;
 mod half;
 mod int;
 mod lanes;
+mod launch_control;
 mod matrix;
 mod memory;
 mod mma;
@@ -40,7 +41,7 @@ use super::types::Ty;
 use words::{Family, MODIFIERS, Mods, Select, UNSUPPORTED};
 
 /// The families of opcodes, those that programs use most first.
-const FAMILIES: [&[Family]; 20] = [
+const FAMILIES: [&[Family]; 21] = [
     int::FAMILY,
     memory::FAMILY,
     convert::FAMILY,
@@ -58,6 +59,7 @@ const FAMILIES: [&[Family]; 20] = [
     phase::FAMILY,
     stack::FAMILY,
     cluster::FAMILY,
+    launch_control::FAMILY,
     tensor_map::FAMILY,
     surface::FAMILY,
     video::FAMILY,

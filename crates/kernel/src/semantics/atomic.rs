@@ -91,6 +91,24 @@ pub fn try_atomic(op: AtomOp, elem: Elem, old: u64, a: u64, b: u64) -> Result<u6
     if let AtomOp::Phase(op) = op { phase::step(op, old, a, b) } else { Ok(apply_atomic(op, elem, old, a, b)) }
 }
 
+/// Elements come to memory: each is written over, or combined with what is there. Both stretches have the
+/// same elements, whole ones.
+pub fn put_elements(op: AtomOp, elem: Elem, found: &mut [u8], with: &[u8]) {
+    if op == AtomOp::None {
+        return found.copy_from_slice(with);
+    }
+    let size = elem.bytes() as usize;
+    for (old, a) in found.chunks_exact_mut(size).zip(with.chunks_exact(size)) {
+        let word = |bytes: &[u8]| {
+            let mut word = [0; 8];
+            word[..size].copy_from_slice(bytes);
+            u64::from_le_bytes(word)
+        };
+        let new = apply_atomic(op, elem, word(old), word(a), 0);
+        old.copy_from_slice(&new.to_le_bytes()[..size]);
+    }
+}
+
 /// Completes bytes at a barrier in shared memory, which is there and aligned.
 ///
 /// # Errors

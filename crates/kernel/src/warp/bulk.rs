@@ -14,6 +14,7 @@ use super::super::cluster::{ClusterMisuse, owner_of};
 use super::super::fault::FaultKind;
 use super::super::ir::{Bulk, BulkKind, Inst, NONE, Space};
 use super::super::launch::Launch;
+use super::super::launch_control::ANSWER_BYTES;
 use super::super::memory::resolve_generic;
 use super::super::tensor_map::{MAP_ALIGN, MAP_BYTES, TensorMap, Tile, TileRun};
 use super::{Warp, lanes_of};
@@ -33,7 +34,7 @@ const BARRIER_BYTES: u32 = 8;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BulkOperands {
     /// First address in global memory; of a tile, that of its tensor; of a copy between shared memories, that
-    /// in the own one which it reads.
+    /// in the own one which it reads; of a request for a cluster, 0.
     pub global: u64,
     /// First address in shared memory, the same in every CTA that gets the bytes.
     pub shared: u64,
@@ -180,6 +181,8 @@ impl BulkOperands {
             return Err(FaultKind::Asynchronous("a bulk copy to several CTAs whose mask has none".to_owned()));
         }
         match tile {
+            // The machine's answer comes from no memory.
+            _ if bulk.kind == BulkKind::Cancel => {}
             Some(tile) => in_tensor(&tile, bytes, launch)?,
             None => {
                 if !u64::from(bytes).is_multiple_of(ALIGN) {
@@ -287,6 +290,10 @@ impl Warp {
         let own = if launch.cluster_ctas() > 1 { launch.cluster_of(self.cta).1 } else { 0 };
         let (to, shared) = place_of(narrow(shared).into(), own, launch);
         let (at, barrier) = place_of(narrow(barrier).into(), own, launch);
+        // A request for a cluster names no global memory.
+        if bulk.kind == BulkKind::Cancel {
+            return self.cancel(bulk, [(to, shared), (at, barrier)], own, launch);
+        }
         let ranks = match bulk.multicast {
             true => narrow(launch.kernel.fragments[inst.imm as usize].c[1]) as u16,
             false => self.only(bulk, [to, at], own, launch)?,
@@ -318,6 +325,28 @@ impl Warp {
         if !bulk.has_fragments() {
             operands.global = operands.global.wrapping_add_signed(i64::from(inst.imm));
         }
+        operands.check(bulk, launch)?;
+        Ok((bulk, operands))
+    }
+
+    /// What a request for a cluster that has not begun brings: the CTAs and addresses of the answer and of
+    /// its barrier are checked.
+    fn cancel(
+        &self,
+        bulk: Bulk,
+        [(to, shared), (at, barrier)]: [(u32, u64); 2],
+        own: u32,
+        launch: &Launch,
+    ) -> Result<(Bulk, BulkOperands), FaultKind> {
+        if [to, at] != [own; 2] {
+            let what = "`clusterlaunchcontrol.try_cancel` names shared memory of another CTA: answer and barrier lie \
+                        in its own";
+            return Err(FaultKind::Asynchronous(what.to_owned()));
+        }
+        // An answer to all lies at the same place in each.
+        let ranks = if bulk.multicast { u16::MAX >> (u16::BITS - launch.cluster_ctas()) } else { 1 << own };
+        let (global, bytes, tile, unread) = (0, ANSWER_BYTES, None, None);
+        let operands = BulkOperands { global, shared, bytes, barrier, ranks, tile, unread };
         operands.check(bulk, launch)?;
         Ok((bulk, operands))
     }

@@ -99,9 +99,9 @@ pub(super) struct Grid {
     demand: Demand,
     /// When the first may leave.
     first: Time,
-    /// CTAs that have left.
+    /// CTAs that have left, and those that a CTA has taken from the grid.
     sent: u64,
-    /// CTAs that have ended.
+    /// CTAs that have ended, and these.
     done: u64,
     /// CTAs of a cluster.
     cluster: u32,
@@ -153,6 +153,24 @@ impl Grid {
     /// Whether CTAs wait for room: who makes room gets the next, and no other SM hears of it.
     pub(super) fn waits_for_room(&self) -> bool {
         self.sent < self.ctas()
+    }
+
+    /// Takes the next cluster of which no CTA has left: the place of its first CTA. A launch that runs in
+    /// part keeps all of its CTAs, as their number is what is measured.
+    pub(super) fn take_cluster(&mut self) -> Option<u64> {
+        if self.is_part() {
+            return None;
+        }
+        let first = self.sequence.next()?;
+        // The others of the cluster.
+        (1..self.cluster).for_each(|_| _ = self.sequence.next());
+        (self.sent, self.done) = (self.sent + u64::from(self.cluster), self.done + u64::from(self.cluster));
+        Some(first)
+    }
+
+    /// CTAs of a cluster; 1 without clusters.
+    pub(super) fn cluster_ctas(&self) -> u32 {
+        self.cluster
     }
 
     /// CTAs to run.

@@ -13,6 +13,9 @@
 //! one line or two, past the L1 and anew for each copy, as nobody has published how many maps a card keeps.
 //! Reads of maps leave before lines, so that maps of copies that wait come together; lines keep their order.
 //!
+//! A request for a cluster that has not begun (`clusterlaunchcontrol.try_cancel`) takes its turn as a copy of
+//! one line: it goes to the command processor, whose answer comes to shared memory as a line would.
+//!
 //! A tile of a tensor leaves by rows, and rows that lie one behind the other by lines. Bytes of elements that
 //! the tensor has not take a cycle a row and no request.
 //!
@@ -28,14 +31,15 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use smallvec::SmallVec;
 
-use crate::msg::{Line, MAX_LINE_BYTES, Msg, Payload, Request, RequestKind, sectors_touched};
+use crate::msg::{CommandProcessorMsg, Line, MAX_LINE_BYTES, Msg, Payload, Request, RequestKind, sectors_touched};
 use crate::remote::{CopySource, RemotePart};
 use durawarp_checkpoint::state;
 use durawarp_engine::Ctx;
 use durawarp_kernel::fault::{FaultKind, ProgramFault};
 use durawarp_kernel::ir::{Bulk, BulkKind, BulkStep, Inst, MemKind};
+use durawarp_kernel::launch_control::answer;
 use durawarp_kernel::memory::Medium;
-use durawarp_kernel::semantics::atomic::complete_bytes;
+use durawarp_kernel::semantics::atomic::{complete_bytes, put_elements};
 use durawarp_kernel::tensor_map::MAP_BYTES;
 use durawarp_kernel::warp::SharedPiece;
 use durawarp_persist::handler::{Access, AccessKind, SmEvent};
@@ -234,6 +238,12 @@ impl CopyEngine {
         }
         let (requests, bytes) = match CopyPart::of(&copy.operands, copy.sent, m.w.line_bytes) {
             CopyPart::Absent(bytes) => (0, self.fill(number, bytes, core, m.w.index)),
+            CopyPart::Line(part) if copy.bulk.kind == BulkKind::Cancel => {
+                let place = core.ctas[usize::from(core.slots[usize::from(copy.warp)].cta)].launch;
+                let asks = CommandProcessorMsg::Cancel { sm: m.w.index, place, copy: number };
+                m.w.ports.to_command_processor().send(asks, 0, cx);
+                (1, part.bytes)
+            }
             CopyPart::Line(part) if copy.bulk.kind == BulkKind::Send => {
                 self.send_shared(number, part, core, m);
                 (0, part.bytes)
@@ -454,12 +464,27 @@ impl CopyEngine {
             cta.fenced = cta.fenced.max(slot.order.fenced);
             for SharedPiece { from, shared, bytes } in copy.operands.pieces(at, found.len() as u32) {
                 cta.writers.access(copy.warp, MemKind::Store, std::iter::once(shared as u64), bytes as u32);
-                cta.shared[shared..shared + bytes].copy_from_slice(&found[from..from + bytes]);
+                let (to, came) = (&mut cta.shared[shared..shared + bytes], &found[from..from + bytes]);
+                put_elements(copy.bulk.atom, copy.bulk.elem, to, came);
             }
         }
         if !copy.peers.is_empty() {
             self.parts.send(copy, CopySource { sm, warp: copy.warp, copy: number }, at, found);
         }
+    }
+
+    /// The command processor has answered a request for a cluster.
+    pub(super) fn grid_answered(
+        &mut self,
+        number: u16,
+        first: Option<u64>,
+        core: &mut IssueCore,
+        launches: &LaunchTable,
+        sm: u16,
+    ) {
+        let slot = &core.slots[usize::from(self.copies[usize::from(number)].warp)];
+        let bytes = answer(first, launches.of(slot));
+        self.bring(number, 0, &bytes, core, sm);
     }
 
     /// A request of a copy is answered: a warp that may go on.

@@ -17,7 +17,7 @@
 //! the other SM; what schemes would make of it, which are told of the own CTA alone.
 
 use durawarp_kernel::launch::Launch;
-use durawarp_kernel::semantics::atomic::complete_bytes;
+use durawarp_kernel::semantics::atomic::{complete_bytes, put_elements};
 use durawarp_kernel::warp::{BulkOperands, SharedPiece};
 use smallvec::SmallVec;
 
@@ -80,6 +80,7 @@ impl PartQueue {
                 part.pieces.push((shared as u32, bytes as u8));
             }
             part.data[..found.len()].copy_from_slice(found);
+            (part.atom, part.elem) = (copy.bulk.atom, copy.bulk.elem);
             copy.apart += 1;
             self.leaving.push(part);
         }
@@ -115,7 +116,7 @@ pub(super) fn perform_part(shared: &mut [u8], part: &RemotePart) -> Result<(), S
     let mut data = &part.data[..];
     for &(at, bytes) in &part.pieces {
         let (here, rest) = data.split_at(usize::from(bytes));
-        shared[at as usize..][..here.len()].copy_from_slice(here);
+        put_elements(part.atom, part.elem, &mut shared[at as usize..][..here.len()], here);
         data = rest;
     }
     let Some((barrier, bytes)) = part.completes else { return Ok(()) };

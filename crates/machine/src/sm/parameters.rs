@@ -290,20 +290,28 @@ counters! {
         bulk_reads,
         /// Reads of tensor maps in global memory, a line or a part of it each (reads)
         bulk_map_reads,
+        /// Requests for a cluster that has not begun (requests)
+        cancel_requests,
+        /// Clusters that such a request has taken from the grid (clusters)
+        clusters_cancelled,
     }
 }
 
 impl BulkCounters {
     /// Counts a copy that goes to `peers` other CTAs.
     pub(super) fn count(&mut self, bulk: Bulk, bytes: u32, peers: usize) {
-        self.bulk_multicasts += u64::from(bulk.multicast);
-        self.count_bytes(bytes, peers);
+        // An answer of the grid is no copy.
+        if bulk.kind != BulkKind::Cancel {
+            self.bulk_multicasts += u64::from(bulk.multicast);
+            self.count_bytes(bytes, peers);
+        }
         *match bulk.kind {
             BulkKind::Load => &mut self.bulk_loads,
             BulkKind::Store => &mut self.bulk_stores,
             BulkKind::Reduce => &mut self.bulk_reductions,
             BulkKind::Prefetch => &mut self.bulk_prefetches,
             BulkKind::Send => &mut self.bulk_sends,
+            BulkKind::Cancel => &mut self.cancel_requests,
         } += 1;
     }
 
@@ -316,7 +324,7 @@ impl BulkCounters {
     /// There were some.
     pub fn any(&self) -> bool {
         let own = self.bulk_loads + self.bulk_stores + self.bulk_reductions + self.bulk_prefetches;
-        own + self.bulk_sends + self.bulk_parts_served > 0
+        own + self.bulk_sends + self.bulk_parts_served + self.cancel_requests > 0
     }
 }
 

@@ -739,6 +739,21 @@ impl Sm {
         }
     }
 
+    /// The command processor has answered a CTA that asked for a cluster that has not begun.
+    pub(super) fn cancelled(
+        &mut self,
+        copy: u16,
+        first: Option<u64>,
+        cycle: u32,
+        launches: &LaunchTable,
+        cx: &mut Ctx<'_, Msg>,
+    ) {
+        self.record.bulk.clusters_cancelled += u64::from(first.is_some());
+        self.engine.grid_answered(copy, first, &mut self.core, launches, self.w.index);
+        self.send_parts(cx);
+        self.bulk_answered(copy + 1, cycle, launches, cx);
+    }
+
     /// An asynchronous copy's bytes arrive in shared memory.
     pub(super) fn land(&mut self, load: u16, cycle: u32, launches: &LaunchTable, cx: &mut Ctx<'_, Msg>) {
         let (lsu, core) = (&mut self.lsu, &mut self.core);

@@ -6,7 +6,7 @@
 //! mask of `.multicast::cluster` lies behind the coordinates of a tile. A cache policy is dropped; that is
 //! told once.
 //!
-//! Not supported: reductions into the shared memory of another CTA, `.cp_mask`, `.ignore_oob`.
+//! Not supported: `.cp_mask`, `.ignore_oob`.
 
 use super::super::super::alu::{AluOp, Cvt, HalfFormat, HalfType, IntOp, Num};
 use super::super::super::ir::{AtomOp, Bulk, BulkKind, BulkStep, Class, Elem, Op, Space};
@@ -14,6 +14,7 @@ use super::super::ast::{Instruction, Operand};
 use super::super::draft::Arg;
 use super::super::lower::{Lower, Lowered};
 use super::super::types::{Bank, Ty};
+use super::cluster;
 use super::words::Mods;
 
 /// A side of a copy, as a modifier names it.
@@ -109,19 +110,16 @@ impl<'a> Lower<'_, 'a> {
                 self.emit_bulk(bulk, to, [shared, size, Arg::None])
             }
             // From one CTA to another.
-            (Some(Side::Cluster), Some(Side::Cta)) if reduces => {
-                let message = "bulk reductions into the shared memory of another CTA are not supported";
-                Err(self.fault(i.opcode.at.clone(), message))
-            }
             (Some(Side::Cluster), Some(Side::Cta)) => {
                 if !m.take("mbarrier::complete_tx::bytes") {
                     let message = "a bulk copy to another CTA needs `.mbarrier::complete_tx::bytes`";
                     return Err(self.fault(i.opcode.at.clone(), message));
                 }
+                let bulk = if reduces { self.reduction_there(i, m)? } else { plain(BulkKind::Send) };
                 let [to, from, size, barrier] = self.operands(i)?;
                 let (shared, from) = (self.shared_operand(to)?, self.shared_operand(from)?);
                 let (size, barrier) = (self.src(size, Ty::U32)?, self.shared_operand(barrier)?);
-                self.emit_bulk(plain(BulkKind::Send), (from, 0), [shared, size, barrier])
+                self.emit_bulk(bulk, (from, 0), [shared, size, barrier])
             }
             _ => {
                 let message = "a bulk copy is `.shared::cta.global`, `.shared::cluster.global`, \
@@ -161,6 +159,18 @@ impl<'a> Lower<'_, 'a> {
         };
         match ty.elem().filter(|_| types.iter().any(|word| Ty::parse(word) == Some(ty))) {
             Some(elem) => Ok(Bulk { atom, elem, ..plain(BulkKind::Reduce) }),
+            None => self.bad_type(i, ty),
+        }
+    }
+
+    /// The same to shared memory of a CTA of the cluster.
+    fn reduction_there(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered<Bulk> {
+        let Some((atom, types)) = m.one_of(&cluster::REDUCTIONS) else {
+            return Err(self.fault(i.opcode.at.clone(), "`cp.reduce.async.bulk` needs an operation such as `.add`"));
+        };
+        let ty = self.ty(i, m)?;
+        match ty.elem().filter(|_| types.iter().any(|word| Ty::parse(word) == Some(ty))) {
+            Some(elem) => Ok(Bulk { atom, elem, ..plain(BulkKind::Send) }),
             None => self.bad_type(i, ty),
         }
     }

@@ -22,8 +22,9 @@ use super::words::{Family, Mods};
 pub(super) const FAMILY: &[Family] =
     &[(&["mapa"], |l, i, m| l.map_address(i, m)), (&["getctarank"], |l, i, m| l.rank_of(i, m))];
 
-/// Operations of `red.async`, and the types that each has.
-const REDUCTIONS: [(&str, (AtomOp, &[&str])); 8] = [
+/// Operations of `red.async`, and of bulk reductions into shared memory of a CTA of the cluster; the types
+/// that each has.
+pub(super) const REDUCTIONS: [(&str, (AtomOp, &[&str])); 8] = [
     ("add", (AtomOp::Add, &["u32", "s32", "u64"])),
     ("inc", (AtomOp::Inc, &["u32"])),
     ("dec", (AtomOp::Dec, &["u32"])),

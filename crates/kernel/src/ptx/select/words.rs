@@ -25,9 +25,8 @@ pub(in crate::ptx) const MODIFIERS: [&str; 76] = [
 ];
 
 /// Opcodes of the ISA that are deliberately not supported, and why.
-pub(super) const UNSUPPORTED: [(&str, &str); 7] = [
+pub(super) const UNSUPPORTED: [(&str, &str); 6] = [
     ("tcgen05", "matrix instructions"),
-    ("clusterlaunchcontrol", "clusters that take over the work of others"),
     ("multimem", "multicast memory"),
     ("sured", "reductions on surfaces"),
     ("txq", "texture queries"),
