@@ -223,6 +223,48 @@ fn barriers_count_bytes_in_either_order_and_tell_what_is_pending() {
 }
 
 #[test]
+fn bytes_that_a_load_ignores_and_those_without_a_bit_of_the_mask_stay_as_they_were() {
+    let input: Vec<u8> = (0..64).map(|i| 100 + i).collect();
+    let body = |mask: u32, left: u32, right: u32| {
+        format!(
+            "mbarrier.init.shared.b64 [bar], 1; st.shared.v4.u32 [tile], {{-1, -1, -1, -1}};\n\
+             st.shared.v4.u32 [tile+32], {{-1, -1, -1, -1}}; mbarrier.arrive.expect_tx.shared.b64 _, [bar], 48;\n\
+             mov.u32 r1, {left}; mov.u32 r2, {right};\n\
+             cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes.ignore_oob [tile], [in+16], 48, r1, r2, [bar];\n\
+             WAIT: mbarrier.try_wait.parity.shared.b64 p1, [bar], 0; @!p1 bra WAIT; mov.u32 r3, {mask};\n\
+             cp.async.bulk.global.shared::cta.bulk_group.cp_mask [out], [tile], 48, r3;\n\
+             cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;"
+        )
+    };
+    for (mask, left, right) in
+        [(0xffff, 0, 0), (0xffff, 3, 15), (0, 0, 0), (0x8001, 1, 1), (0x5a3c, 15, 0), (0x7fff, 0, 9)]
+    {
+        let ran = ran(1, &input, 48, &body(mask, left, right));
+        ran.result.as_ref().unwrap_or_else(|fault| panic!("{fault}"));
+        for (at, &found) in ran.output.iter().enumerate() {
+            let loaded = if at < left as usize || at >= 48 - right as usize { 0xff } else { input[16 + at] };
+            let expected = if mask >> (at % 16) & 1 == 1 { loaded } else { 0 };
+            assert_eq!(found, expected, "mask {mask:x}, {left} and {right} ignored, byte {at}");
+        }
+    }
+}
+
+#[test]
+fn slices_that_no_alignment_has_are_moved_whole_and_nothing_beside_them() {
+    let text = include_str!("ptx/some_bytes.ptx");
+    for (step, total) in [(100u32, 1003u32), (7, 91), (16, 160), (33, 500), (1000, 1000), (5, 5)] {
+        let input: Vec<u8> = (0..total).map(|i| (i * 31 % 251) as u8 + 1).collect();
+        let text = text.replace(", .param .u32 step, .param .u32 total", "");
+        let text = text.replace("ld.param.u32 %r1, [step]", &format!("mov.u32 %r1, {step}"));
+        let text = text.replace("ld.param.u32 %r2, [total]", &format!("mov.u32 %r2, {total}"));
+        let shape = (total.div_ceil(step), 1);
+        let ran = run_text(&text, &Setup { input: &input, output: total as usize, shape, ..Setup::default() });
+        ran.result.as_ref().unwrap_or_else(|fault| panic!("{step} of {total}: {fault}"));
+        assert_eq!(ran.output, input, "{step} of {total}");
+    }
+}
+
+#[test]
 fn misuse_is_a_fault_at_its_place() {
     let load = "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes";
     let store = "cp.async.bulk.global.shared::cta.bulk_group";
@@ -234,6 +276,8 @@ fn misuse_is_a_fault_at_its_place() {
         (format!("{load} [tile], [in+240], 32, [bar];"), "32-byte global access at"),
         (format!("{store} [out], [tile+1024], 16;"), "16-byte shared access at 0x400 is out of bounds"),
         (format!("{load} [tile], [in], 16, [bar+8];"), "8-byte shared access at"),
+        (format!("{load}.ignore_oob [tile], [in], 32, 16, 0, [bar];"), "ignores 16 bytes at an end: 15 are the most"),
+        (format!("{load}.ignore_oob [tile], [in+240], 32, 0, 15, [bar];"), "17-byte global access at"),
         (format!("{load} [tile], [in], 16, [tile+64];"), "there is no `mbarrier` here"),
         ("mbarrier.init.shared.b64 [bar], 0;".to_owned(), "expects 1 to 1048575 arrivals, not 0"),
         ("mbarrier.arrive.shared.b64 _, [bar], 2;".to_owned(), "2 arrivals at an `mbarrier` of which 1 are pending"),
@@ -261,7 +305,11 @@ fn forms_that_are_not_supported_are_refused_by_name() {
     for (instruction, message) in [
         ("cp.async.bulk.shared::cta.global [r1], [l1], 16, [r2]", "needs `.mbarrier::complete_tx::bytes`"),
         ("cp.async.bulk.global.shared::cta [l1], [r1], 16", "needs `.bulk_group`"),
-        ("cp.async.bulk.global.shared::cta.bulk_group.cp_mask [l1], [r1], 16", "modifier `.cp_mask`"),
+        ("cp.async.bulk.global.shared::cta.bulk_group.cp_mask [l1], [r1], 16", "the last of them a mask of bytes"),
+        (
+            "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.ignore_oob [r1], [l1], 16, 0, 0, [r2]",
+            "takes 4 operands here, found 6",
+        ),
         ("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f16 [l1], [r1], 16", "needs `.noftz`"),
         ("cp.reduce.async.bulk.global.shared::cta.bulk_group.inc.u64 [l1], [r1], 16", "on type .u64 is not supported"),
         ("cp.reduce.async.bulk.global.shared::cta.bulk_group.min.f32 [l1], [r1], 16", "on type .f32 is not supported"),

@@ -1,11 +1,12 @@
 //! The copy engine as a data sheet: when bulk copies complete, how far apart they begin, what waits for what. Values are
 //! those of `bulk_stream`, which `same_results.rs` and `checkpoints.rs` run in every way.
 
+use super::clusters::{ran, same_at_any_threads, small, workload};
 use crate::bench_machine::{Bench, SETTLE, machine};
 use durawarp::engine::{RunEnd, RunOptions};
 use durawarp::kernel::memory::Medium;
 use durawarp::machine::MachineSpec;
-use durawarp::run::Experiment;
+use durawarp::run::{Conduct, Experiment, run};
 
 /// What the first thread of a kernel stored to `out`, as 64-bit words. `body` finds 4096 bytes from `%a` on, the word at
 /// `4 i` is `i + 1`, 4096 zeros from `%b` on, `tile` of 4096 zeros and two barriers of one arrival, at `%r50` and 8 behind.
@@ -185,4 +186,31 @@ fn regions_refuse_bulk_copies_before_the_run_and_say_why() {
     let recipe = Experiment::of("bulk_stream").profile("ci").scheme("light-wsp");
     let fault = recipe.run().unwrap_err().to_string();
     assert!(fault.contains("bulk_stream/kernel.ptx:42:5") && fault.contains("copies in bulk here"), "{fault}");
+}
+
+#[test]
+fn slices_of_any_alignment_are_moved_without_a_race_and_the_same_at_every_number_of_threads() {
+    let text = include_str!("../kernel/ptx/some_bytes.ptx");
+    let (ctas, step, total) = (40u64, 100u64, 3_963u64);
+    let buffer = |name: &str, init: &str| format!("[buffer.{name}]\ntype = \"u8\"\nlen = {total}\n{init}");
+    let init = "init = { kind = \"expr\", expr = \"idx * 31 % 251 + 1\" }\n";
+    let steps = format!(
+        "[[step]]\nkernel = \"slices\"\ngrid = {ctas}\nblock = 1\nargs = [\"&src\", \"&dst\", \"{step}\", \"{total}\"]\n"
+    );
+    let buffers = [buffer("src", init), buffer("dst", "space = \"pm\"\n")].concat();
+    let (_folder, recipe) = workload(text, &buffers, &steps, "\"dst\"");
+    let recipe = small(recipe);
+    let experiment = recipe.clone().build().unwrap_or_else(|faults| panic!("{faults}"));
+    let outcome = run(&experiment, &Conduct { races: true, ..Conduct::default() }).outcome;
+    assert!(outcome.verification.as_ref().unwrap().passed, "{:?}", outcome.verification);
+    let races: Vec<String> = outcome.races.as_ref().unwrap().iter().map(ToString::to_string).collect();
+    assert_eq!(races, [""; 0], "a CTA leaves what is another's");
+    // Units of 16 bytes that a CTA has: all but those at its ends are one store.
+    let units = |cta: u64| (cta * step / 16, ((cta + 1) * step).min(total).div_ceil(16));
+    let stores = (0..ctas).map(|cta| (units(cta).1 - units(cta).0).min(3)).sum::<u64>();
+    assert_eq!([outcome.total("bulk", "bulk_loads"), outcome.total("bulk", "bulk_stores")], [ctas, stores]);
+    same_at_any_threads(&recipe, "slices");
+    // Every line is durable in the end, whatever the scheme.
+    let durable = ran(recipe.scheme("strict"));
+    assert!(durable.verification.as_ref().unwrap().passed);
 }

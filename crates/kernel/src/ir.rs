@@ -24,7 +24,7 @@ use durawarp_checkpoint::value;
 mod asynchronous;
 mod warp_group;
 
-pub use asynchronous::{BulkKind, BulkStep, CopyStep, PhaseOp};
+pub use asynchronous::{BulkBytes, BulkKind, BulkStep, CopyStep, PhaseOp};
 pub(crate) use warp_group::group_registers;
 pub use warp_group::{GROUP_ROWS, GroupElements, GroupFactor, GroupOperands, GroupProduct, GroupStep};
 
@@ -186,9 +186,11 @@ pub struct Bulk {
     pub dimensions: u8,
     /// A load to several CTAs of the cluster, by a mask of their ranks; of an answer to `try_cancel`, to all.
     pub multicast: bool,
+    /// Which of its bytes it moves.
+    pub moves: BulkBytes,
 }
 
-value!(record Bulk { kind, atom, elem, dimensions, multicast });
+value!(record Bulk { kind, atom, elem, dimensions, multicast, moves });
 
 impl Bulk {
     /// What it copies is a tile of a tensor, by a map.
@@ -198,7 +200,7 @@ impl Bulk {
 
     /// It has an entry of [`Kernel::fragments`].
     pub fn has_fragments(self) -> bool {
-        self.is_tile() || self.multicast && self.kind != BulkKind::Cancel
+        self.is_tile() || self.multicast && self.kind != BulkKind::Cancel || self.moves != BulkBytes::All
     }
 }
 
@@ -212,7 +214,7 @@ pub enum RegisterStep {
 }
 
 /// Slots of the fragments of a matrix instruction that [`Inst`] has no room for, or of a tile's coordinates
-/// and of the mask of CTAs; [`NONE`] where absent.
+/// of the mask of CTAs, and of what says which bytes are copied; [`NONE`] where absent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fragments {
     /// Of the second factor; four where the first is sparse.

@@ -33,7 +33,7 @@ use super::semantics::{Frame, executor};
 use super::traced::{Accesses, WarpTrace};
 
 pub use super::semantics::Registers;
-pub use bulk::{BulkOperands, SharedPiece, UnreadMap};
+pub use bulk::{BulkOperands, MovedBytes, SharedPiece, UnreadMap};
 pub use memory::CopyTargets;
 
 /// The reconvergence point of a path that ends by a return.

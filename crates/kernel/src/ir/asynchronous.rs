@@ -66,6 +66,18 @@ impl BulkKind {
     }
 }
 
+/// Which bytes of a copy are moved, by further operands of its instruction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BulkBytes {
+    All,
+    /// All but so many at either end, which may lie outside an allocation (`.ignore_oob`).
+    Within,
+    /// Those of each 16 whose bits are set (`.cp_mask`).
+    Masked,
+}
+
+value!(choice BulkBytes { All, Within, Masked });
+
 /// A step of the word of an `mbarrier`; a and b are the operands of the atomic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PhaseOp {

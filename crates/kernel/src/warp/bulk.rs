@@ -12,7 +12,7 @@
 
 use super::super::cluster::{ClusterMisuse, owner_of};
 use super::super::fault::FaultKind;
-use super::super::ir::{Bulk, BulkKind, Inst, NONE, Space};
+use super::super::ir::{Bulk, BulkBytes, BulkKind, Inst, NONE, Space};
 use super::super::launch::Launch;
 use super::super::launch_control::ANSWER_BYTES;
 use super::super::memory::resolve_generic;
@@ -41,6 +41,8 @@ pub struct BulkOperands {
     pub bytes: u32,
     /// Address in shared memory of the barrier at which bytes complete, in these CTAs too.
     pub barrier: u64,
+    /// Which of these bytes are moved.
+    pub moved: MovedBytes,
     /// Ranks of the CTAs whose shared memory it is, a bit each: the own one's alone where bytes leave it.
     pub ranks: u16,
     /// Whose bytes they are, where they are not one stretch of global memory.
@@ -49,7 +51,50 @@ pub struct BulkOperands {
     pub unread: Option<UnreadMap>,
 }
 
-value!(record BulkOperands { global, shared, bytes, barrier, ranks, tile, unread });
+value!(record BulkOperands { global, shared, bytes, barrier, moved, ranks, tile, unread });
+
+/// The bytes of a copy that are moved; the others stay as they are where they would come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MovedBytes {
+    All,
+    /// All but so many at the beginning and at the end.
+    Within {
+        left: u8,
+        right: u8,
+    },
+    /// Those of each 16 whose bits are set.
+    Masked(u16),
+}
+
+value!(choice MovedBytes { All, Within { left, right }, Masked(mask) });
+
+impl MovedBytes {
+    /// Bytes of a copy of `bytes` from byte `from` on that are all moved, or all are not: whether they are,
+    /// and how many.
+    fn run(self, from: u32, bytes: u32) -> (bool, u32) {
+        match self {
+            MovedBytes::All => (true, bytes - from),
+            MovedBytes::Within { left, right } => {
+                let (begin, end) = (u32::from(left).min(bytes), bytes.saturating_sub(right.into()));
+                match from {
+                    _ if from < begin => (false, begin - from),
+                    _ if from < end => (true, end - from),
+                    _ => (false, bytes - from),
+                }
+            }
+            MovedBytes::Masked(0) => (false, bytes - from),
+            MovedBytes::Masked(u16::MAX) => (true, bytes - from),
+            MovedBytes::Masked(mask) => {
+                let rotated = mask.rotate_right(from % 16);
+                let (moved, same) = match rotated & 1 {
+                    1 => (true, rotated.trailing_ones()),
+                    _ => (false, rotated.trailing_zeros()),
+                };
+                (moved, same.min(bytes - from))
+            }
+        }
+    }
+}
 
 /// A tensor's map in global memory, and the coordinates of a tile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,11 +117,14 @@ pub struct SharedPiece {
 
 impl BulkOperands {
     /// Bytes from byte `from` of the copy on that are one stretch of global memory, or elements that are not
-    /// there: as many as there are, or `most` at least.
+    /// there, or bytes that stay as they are: as many as there are, or `most` at least.
     #[inline]
     pub fn run(&self, from: u32, most: u32) -> TileRun {
         match &self.tile {
-            None => TileRun { global: Some(self.global + u64::from(from)), bytes: self.bytes - from },
+            None => {
+                let (moved, bytes) = self.moved.run(from, self.bytes);
+                TileRun { global: moved.then_some(self.global + u64::from(from)), bytes }
+            }
             Some(tile) => tile.run(from, most),
         }
     }
@@ -166,6 +214,19 @@ impl BulkOperands {
         Ok((bulk, operands))
     }
 
+    /// What is moved of global memory is there.
+    fn moved_in_global(&self, launch: &Launch) -> Result<(), FaultKind> {
+        let mut from = 0;
+        while from < self.bytes {
+            let run = self.run(from, self.bytes);
+            if let Some(global) = run.global {
+                in_global(global, run.bytes, launch)?;
+            }
+            from += run.bytes;
+        }
+        Ok(())
+    }
+
     /// Finds that both ends are there and aligned.
     ///
     /// # Errors
@@ -194,7 +255,7 @@ impl BulkOperands {
                 } else if !global.is_multiple_of(ALIGN) {
                     return Err(FaultKind::Misaligned { address: global, bytes: ALIGN as u32, space: "global" });
                 } else {
-                    in_global(global, bytes, launch)?;
+                    self.moved_in_global(launch)?;
                 }
             }
         }
@@ -214,6 +275,22 @@ impl BulkOperands {
 /// is an address of the own CTA's.
 fn place_of(address: u64, own: u32, launch: &Launch) -> (u32, u64) {
     if launch.cluster_ctas() > 1 { owner_of(address, own) } else { (own, address) }
+}
+
+/// Which bytes a copy moves, by the operands that say so.
+fn moved_bytes(moves: BulkBytes, which: [u32; 2]) -> Result<MovedBytes, FaultKind> {
+    match moves {
+        BulkBytes::All => Ok(MovedBytes::All),
+        // The mask has 16 bits of its register.
+        BulkBytes::Masked => Ok(MovedBytes::Masked(which[0] as u16)),
+        BulkBytes::Within => match which.iter().find(|bytes| **bytes >= ALIGN as u32) {
+            Some(bytes) => {
+                let what = format!("a bulk copy that ignores {bytes} bytes at an end: 15 are the most");
+                Err(FaultKind::Asynchronous(what))
+            }
+            None => Ok(MovedBytes::Within { left: which[0] as u8, right: which[1] as u8 }),
+        },
+    }
 }
 
 fn in_global(address: u64, bytes: u32, launch: &Launch) -> Result<(), FaultKind> {
@@ -298,11 +375,21 @@ impl Warp {
             true => narrow(launch.kernel.fragments[inst.imm as usize].c[1]) as u16,
             false => self.only(bulk, [to, at], own, launch)?,
         };
+        let which = |at: usize| narrow(launch.kernel.fragments[inst.imm as usize].c[at]);
+        let moved = moved_bytes(bulk.moves, [2, 3].map(|at| if bulk.moves == BulkBytes::All { 0 } else { which(at) }))?;
         // Of a tile this first address is that of its map.
         let first =
             if bulk.kind == BulkKind::Send { narrow(global).into() } else { self.operand64(global, launch, lane) };
-        let mut operands =
-            BulkOperands { global: first, shared, bytes: narrow(bytes), barrier, ranks, tile: None, unread: None };
+        let mut operands = BulkOperands {
+            global: first,
+            shared,
+            bytes: narrow(bytes),
+            barrier,
+            moved,
+            ranks,
+            tile: None,
+            unread: None,
+        };
         if bulk.is_tile() {
             let at = self.coordinates(inst, launch, lane);
             let (space, address) = resolve_generic(operands.global);
@@ -345,8 +432,8 @@ impl Warp {
         }
         // An answer to all lies at the same place in each.
         let ranks = if bulk.multicast { u16::MAX >> (u16::BITS - launch.cluster_ctas()) } else { 1 << own };
-        let (global, bytes, tile, unread) = (0, ANSWER_BYTES, None, None);
-        let operands = BulkOperands { global, shared, bytes, barrier, ranks, tile, unread };
+        let (global, bytes, moved) = (0, ANSWER_BYTES, MovedBytes::All);
+        let operands = BulkOperands { global, shared, bytes, barrier, moved, ranks, tile: None, unread: None };
         operands.check(bulk, launch)?;
         Ok((bulk, operands))
     }

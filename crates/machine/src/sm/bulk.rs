@@ -287,7 +287,8 @@ impl CopyEngine {
         tickets.map(|_| warp)
     }
 
-    /// A load has no element in its tensor for the next bytes: how many of these are filled now.
+    /// A load has no element in its tensor for the next bytes, or leaves them: how many of these are filled
+    /// now, or passed over.
     #[cold]
     fn fill(&mut self, number: u16, bytes: u32, core: &mut IssueCore, sm: u16) -> u32 {
         let copy = &self.copies[usize::from(number)];
@@ -295,8 +296,9 @@ impl CopyEngine {
         if copy.bulk.kind != BulkKind::Load {
             return bytes;
         }
+        let Some(tile) = copy.operands.tile else { return bytes };
         // Other CTAs get them by lines, as they get what is there.
-        if let (false, Some(tile)) = (copy.peers.is_empty(), copy.operands.tile) {
+        if !copy.peers.is_empty() {
             let (filling, bytes) = (tile.map.filling(), bytes.min(MAX_LINE_BYTES as u32));
             let found: [u8; MAX_LINE_BYTES] = std::array::from_fn(|byte| filling[byte % filling.len()]);
             self.bring(number, at, &found[..bytes as usize], core, sm);

@@ -124,10 +124,16 @@ pub(super) fn insert<T>(list: &mut Vec<T>, free: &mut Vec<u16>, value: T) -> u16
 mod tests {
     use super::*;
     use durawarp_kernel::tensor_map::{Fill, Swizzle, TensorElem, TensorMap, Tile};
+    use durawarp_kernel::warp::MovedBytes;
 
     /// Of a line its address, the first byte in it, the byte of the copy, bytes, bits of the mask; bytes that
     /// are not there.
     type Seen = Result<(u64, u32, u32, u32, u32), u32>;
+
+    fn operands(global: u64, shared: u64, bytes: u32, tile: Option<Tile>) -> BulkOperands {
+        let moved = MovedBytes::All;
+        BulkOperands { global, shared, bytes, barrier: 0, moved, ranks: 1, tile, unread: None }
+    }
 
     /// All parts.
     fn parts(operands: &BulkOperands) -> Vec<Seen> {
@@ -147,10 +153,23 @@ mod tests {
 
     #[test]
     fn a_copy_is_cut_at_lines_and_the_parts_are_all_of_it() {
-        let operands =
-            BulkOperands { global: 4096 + 112, shared: 32, bytes: 160, barrier: 0, ranks: 1, tile: None, unread: None };
+        let operands = operands(4096 + 112, 32, 160, None);
         let expected = [(4096, 112, 0, 16, 16), (4224, 0, 16, 128, 128), (4352, 0, 144, 16, 16)];
         assert_eq!(parts(&operands), expected.map(Ok));
+    }
+
+    #[test]
+    fn of_a_copy_of_some_bytes_the_parts_are_those_and_the_stretches_between_them() {
+        let some = |moved| BulkOperands { moved, ..operands(4096 + 112, 32, 48, None) };
+        let within = some(MovedBytes::Within { left: 3, right: 15 });
+        assert_eq!(parts(&within), [Err(3), Ok((4096, 115, 3, 13, 13)), Ok((4224, 0, 16, 17, 17)), Err(15)]);
+        // Bytes 14 and 15 of each 16, and 0 and 1.
+        let masked = some(MovedBytes::Masked(0xc003));
+        let line = |line, offset, at| Ok((line, offset, at, 2, 2));
+        let joined = |at| Ok((4224, at, at + 16, 4, 4));
+        let expected = [line(4096, 112, 0), Err(12), line(4096, 126, 14), line(4224, 0, 16), Err(12)];
+        assert_eq!(parts(&masked), [&expected[..], &[joined(14), Err(12), line(4224, 30, 46)]].concat());
+        assert_eq!(parts(&some(MovedBytes::Masked(0))), [Err(48)]);
     }
 
     #[test]
@@ -168,8 +187,7 @@ mod tests {
             steps: [1; 5],
         };
         let tile = Tile { map, at: [4, 3, 0, 0, 0] };
-        let operands =
-            BulkOperands { global: 4096, shared: 0, bytes: 96, barrier: 0, ranks: 1, tile: Some(tile), unread: None };
+        let operands = operands(4096, 0, 96, Some(tile));
         let (row, next) = ((4096 + 128, 64 + 16, 0, 24, 24), (4096 + 256, 16, 32, 24, 24));
         assert_eq!(parts(&operands), [Ok(row), Err(8), Ok(next), Err(8), Err(32)]);
     }

@@ -3,13 +3,11 @@
 //!
 //! Addresses in shared memory become 32-bit registers with their offsets added, by instructions of their own
 //! where they are something else. An address of `.shared::cluster` may name another CTA of the cluster. The
-//! mask of `.multicast::cluster` lies behind the coordinates of a tile. A cache policy is dropped; that is
-//! told once.
-//!
-//! Not supported: `.cp_mask`, `.ignore_oob`.
+//! mask of `.multicast::cluster` lies behind the coordinates of a tile, and behind that the operands of
+//! `.ignore_oob` or `.cp_mask`. A cache policy is dropped; that is told once.
 
 use super::super::super::alu::{AluOp, Cvt, HalfFormat, HalfType, IntOp, Num};
-use super::super::super::ir::{AtomOp, Bulk, BulkKind, BulkStep, Class, Elem, Op, Space};
+use super::super::super::ir::{AtomOp, Bulk, BulkBytes, BulkKind, BulkStep, Class, Elem, Op, Space};
 use super::super::ast::{Instruction, Operand};
 use super::super::draft::Arg;
 use super::super::lower::{Lower, Lowered};
@@ -42,10 +40,13 @@ pub(super) const REDUCTIONS: [(&str, AtomOp); 8] = [
 
 /// Where a draft has the mask of CTAs among its fragments: behind the coordinates of a tile.
 const MASK: usize = 5;
+/// Where it has what says which bytes are copied.
+const BYTES: usize = 6;
 
 /// A copy that moves bytes as they are.
 pub(super) fn plain(kind: BulkKind) -> Bulk {
-    Bulk { kind, atom: AtomOp::None, elem: Elem::U8, dimensions: 0, multicast: false }
+    let (atom, elem, moves) = (AtomOp::None, Elem::U8, BulkBytes::All);
+    Bulk { kind, atom, elem, dimensions: 0, multicast: false, moves }
 }
 
 impl<'a> Lower<'_, 'a> {
@@ -86,6 +87,9 @@ impl<'a> Lower<'_, 'a> {
                     let message = "a bulk copy to shared memory needs `.mbarrier::complete_tx::bytes`";
                     return Err(self.fault(i.opcode.at.clone(), message));
                 }
+                if to == Some(Side::Cta) && m.take("ignore_oob") {
+                    return self.load_within(i, m);
+                }
                 let (operands, mask) = self.without_mask(i, m, to == Some(Side::Cluster))?;
                 let [to, from, size, barrier] = operands;
                 let (shared, from) = (self.shared_operand(to)?, self.global_operand(from)?);
@@ -102,6 +106,9 @@ impl<'a> Lower<'_, 'a> {
                 if !m.take("bulk_group") {
                     let message = "a bulk copy to global memory needs `.bulk_group`";
                     return Err(self.fault(i.opcode.at.clone(), message));
+                }
+                if !reduces && m.take("cp_mask") {
+                    return self.store_masked(i, m);
                 }
                 let bulk = if reduces { self.reduction(i, m)? } else { plain(BulkKind::Store) };
                 let [to, from, size] = self.without_hint(i, m)?;
@@ -127,6 +134,41 @@ impl<'a> Lower<'_, 'a> {
                 Err(self.fault(i.opcode.at.clone(), message))
             }
         }
+    }
+
+    /// A load of which so many bytes at either end may lie outside an allocation.
+    fn load_within(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
+        let [to, from, size, left, right, barrier] = self.without_hint(i, m)?;
+        let (shared, from) = (self.shared_operand(to)?, self.global_operand(from)?);
+        let (size, barrier) = (self.src(size, Ty::U32)?, self.shared_operand(barrier)?);
+        let ignored = [self.src(left, Ty::U32)?, self.src(right, Ty::U32)?];
+        let bulk = Bulk { moves: BulkBytes::Within, ..plain(BulkKind::Load) };
+        self.emit_some(bulk, from, [shared, size, barrier], &ignored)
+    }
+
+    /// A store of the bytes of each 16 whose bits are set.
+    fn store_masked(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
+        // The mask comes behind the cache policy.
+        let hint = usize::from(m.take("L2::cache_hint") && i.operands.len() == 5);
+        let Some((operands, rest)) = i.operands.split_first_chunk().filter(|(_, rest)| rest.len() == 1 + hint) else {
+            return Err(self.fault(i.opcode.at.clone(), "expected 4 operands, the last of them a mask of bytes"));
+        };
+        let [to, from, size] = operands;
+        let (to, shared) = (self.global_operand(to)?, self.shared_operand(from)?);
+        let (size, mask) = (self.src(size, Ty::U32)?, self.src(&rest[hint], Ty::B32)?);
+        let bulk = Bulk { moves: BulkBytes::Masked, ..plain(BulkKind::Store) };
+        self.emit_some(bulk, to, [shared, size, Arg::None], &[mask])
+    }
+
+    /// A copy of some bytes, and what says which.
+    fn emit_some(&mut self, bulk: Bulk, global: (Arg, i32), rest: [Arg; 3], which: &[Arg]) -> Lowered {
+        // The place of the offset is that of the fragments.
+        let global = self.at_offset(Bank::R64, global);
+        self.emit_bulk(bulk, (global, 0), rest)?;
+        if let Some(draft) = self.body.code.last_mut() {
+            draft.more[BYTES..][..which.len()].copy_from_slice(which);
+        }
+        Ok(())
     }
 
     /// The operation and the elements of `cp.reduce.async.bulk` to global memory.
