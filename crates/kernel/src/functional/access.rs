@@ -144,7 +144,7 @@ fn in_shared(
         }
         let misuse = if rank >= ctas {
             ClusterMisuse::NoRank { rank, ctas }
-        } else if mem.completes(inst) && warp.completes_at(inst, launch, lane as u32, own).0 != rank {
+        } else if inst.completes(mem) && warp.completes_at(inst, launch, lane as u32, own).0 != rank {
             ClusterMisuse::Apart
         } else if memories.peers.as_ref().is_some_and(|peers| peers.cluster.phases.has_ended(rank)) {
             ClusterMisuse::Ended(rank)

@@ -194,7 +194,7 @@ fn complete(
     site: &Site<'_>,
     memories: &mut Memories<'_>,
 ) -> Result<(), ProgramFault> {
-    if !mem.completes(inst) {
+    if !inst.completes(mem) {
         return Ok(());
     }
     for lane in lanes_of(lanes) {

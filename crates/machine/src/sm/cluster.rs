@@ -49,7 +49,7 @@ impl Share<'_> {
         let Some(own) = core.ctas[usize::from(slot.cta)].seat.as_ref().map(|seat| seat.rank) else {
             unreachable!("a CTA of a cluster has its seat")
         };
-        let (ctas, completes) = (launch.cluster_ctas(), self.mem.completes(self.inst));
+        let (ctas, completes) = (launch.cluster_ctas(), self.inst.completes(self.mem));
         let (mut ranks, mut within) = ([own; 64], [0; 64]);
         for lane in lanes_of(self.lanes) {
             let (rank, byte) = owner_of(self.address[lane], own);
@@ -87,7 +87,7 @@ impl Share<'_> {
         self.check("shared", u64::from(launch.shared_bytes), core, m)?;
         // All checks are done before anything changes.
         let Share { warp, pc, inst, mem, bytes, lanes, address, .. } = self;
-        let barriers = if mem.completes(inst) { Some(self.barriers(launch, core)?) } else { None };
+        let barriers = if inst.completes(mem) { Some(self.barriers(launch, core)?) } else { None };
         let kind = match mem.kind {
             MemKind::Store => RemoteKind::Store,
             MemKind::Atomic | MemKind::Reduction => RemoteKind::Atomic(mem.kind == MemKind::Atomic),

@@ -297,7 +297,7 @@ impl Share<'_> {
                 }
             }
         }
-        if mem.completes(inst) {
+        if inst.completes(mem) {
             self.complete(core, launch)?;
         }
         // The values are in place; what remains is time: the passes that bank conflicts take in the
