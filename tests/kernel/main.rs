@@ -14,6 +14,7 @@ mod divergence;
 mod faults;
 mod floats;
 mod half;
+mod im2col;
 mod instructions;
 mod kernels;
 mod launch_control;

@@ -52,6 +52,7 @@ fn tensor(rows: u32) -> TensorMap {
         sizes: [40, rows, 1, 1, 1],
         box_sizes: [32, 8, 1, 1, 1],
         steps: [1; 5],
+        im2col: None,
     }
 }
 

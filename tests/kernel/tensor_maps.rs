@@ -26,6 +26,7 @@ fn a_kernel_finds_its_map_in_a_list_and_makes_another_of_it() {
         sizes: [32, 4, 1, 1, 1],
         box_sizes: [32, 4, 1, 1, 1],
         steps: [1; 5],
+        im2col: None,
     };
     let maps = (0..ctas).map(|cta| TensorMap { address: 512 * u64::from(cta), ..map }).collect();
     let args = [Arg::Maps(2, maps), Arg::Words(&made), Arg::Words(&tensors), Arg::Words(&sums), Arg::Number(2)];

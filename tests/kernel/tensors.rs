@@ -5,7 +5,7 @@ use super::ptx_common::{Ran, Setup, run_text};
 use durawarp::kernel::tensor_map::{Fill, Swizzle, TensorElem, TensorMap};
 
 /// A tensor of this many elements of each dimension, as dense as can be with rows at multiples of 16 bytes, and boxes.
-fn dense(elem: TensorElem, address: u64, sizes: &[u32], box_sizes: &[u32]) -> TensorMap {
+pub(crate) fn dense(elem: TensorElem, address: u64, sizes: &[u32], box_sizes: &[u32]) -> TensorMap {
     let mut map = TensorMap {
         dimensions: sizes.len() as u8,
         elem,
@@ -16,6 +16,7 @@ fn dense(elem: TensorElem, address: u64, sizes: &[u32], box_sizes: &[u32]) -> Te
         sizes: [1; 5],
         box_sizes: [1; 5],
         steps: [1; 5],
+        im2col: None,
     };
     map.sizes[..sizes.len()].copy_from_slice(sizes);
     map.box_sizes[..sizes.len()].copy_from_slice(box_sizes);
@@ -30,7 +31,7 @@ fn dense(elem: TensorElem, address: u64, sizes: &[u32], box_sizes: &[u32]) -> Te
 /// A kernel of 32 threads: `a` and `b` are the generic addresses of both maps, `tile` and `bar` those of shared memory, `%q1`
 /// says that a thread is not the first. What `body` leaves in the first `bytes` bytes of shared memory goes to `out`, where
 /// there is room for it.
-fn ran(input: &[u8], output: usize, maps: &dyn Fn([u64; 2]) -> Vec<TensorMap>, body: &str) -> Ran {
+pub(crate) fn ran(input: &[u8], output: usize, maps: &dyn Fn([u64; 2]) -> Vec<TensorMap>, body: &str) -> Ran {
     let text = format!(
         ".version 8.7 .target sm_90 .address_size 64 .visible .entry k(.param .u64 input, .param .u64 output,\n\
          .param .align 64 .b8 map_a[128], .param .align 64 .b8 map_b[128]) {{\n\
@@ -57,14 +58,14 @@ fn load(at: &[i32], bytes: u32) -> String {
 }
 
 /// Shared memory to `out`, bytes of a multiple of 128.
-fn shown(bytes: u32) -> String {
+pub(crate) fn shown(bytes: u32) -> String {
     format!(
         "shl.b32 r1, t, 2;\nL: add.u32 r2, tile, r1; ld.shared.u32 r3, [r2]; cvt.u64.u32 d1, r1; add.u64 d1, out, d1;\n\
          st.global.u32 [d1], r3; add.u32 r1, r1, 128; setp.lt.u32 p2, r1, {bytes}; @p2 bra L;"
     )
 }
 
-fn pattern(bytes: usize) -> Vec<u8> {
+pub(crate) fn pattern(bytes: usize) -> Vec<u8> {
     (0..bytes as u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8 | 1).collect()
 }
 
@@ -269,7 +270,14 @@ fn forms_that_are_not_supported_are_refused_by_name() {
     };
     let load = "cp.async.bulk.tensor.3d.shared::cta.global";
     for (instruction, message) in [
-        (format!("{load}.im2col.mbarrier::complete_tx::bytes [r1], [l1, {{r1, r2, r3}}], [r4], {{r5}}"), "`.im2col`"),
+        (
+            format!("{load}.im2col::w.mbarrier::complete_tx::bytes [r1], [l1, {{r1, r2, r3}}], [r4], {{h1, h2}}"),
+            "copies of tiles with `.im2col::w` are not supported",
+        ),
+        (
+            format!("{load}.tile.mbarrier::complete_tx::bytes.cta_group::2 [r1], [l1, {{r1, r2, r3}}], [r4]"),
+            "copies of tiles with `.cta_group::2` are not supported",
+        ),
         (
             format!("{load}.tile.mbarrier::complete_tx::bytes [r1], [l1, {{r1, r2}}], [r4]"),
             "expected 3 coordinate(s), found 2",

@@ -79,6 +79,7 @@ fn copied(by: Option<(u64, u8)>) -> ([u64; 3], RunEnd) {
                 sizes: [16, 1, 1, 1, 1],
                 box_sizes: [16, 1, 1, 1, 1],
                 steps: [1; 5],
+                im2col: None,
             };
             let mut bytes = map.encode();
             bytes[0] = mark;

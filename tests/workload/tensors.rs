@@ -83,6 +83,30 @@ fn a_map_is_of_what_its_keys_say() {
 }
 
 #[test]
+fn a_map_of_pixels_is_of_what_its_keys_say() {
+    // 4 pixels of 4 words from pixel (0, 0) on, of 4 images of 2 pixels each: every other one, padded by one.
+    let of = |corners: &str| {
+        let map = format!("{{ tensor_map = \"a\", sizes = [8, 2, 4], channels = 4, pixels = 4, {corners} }}");
+        let kernel = kernels().replace("cp.async.bulk.tensor.2d", "cp.async.bulk.tensor.3d");
+        let kernel = kernel
+            .replace("global.tile.", "global.im2col.")
+            .replace("{%r3, %r3}], [%r2]", "{%r3, %r3, %r3}], [%r2], {0}");
+        let steps = step("by_itself", &format!("{map}, \"&out\""));
+        let test = format!("tensor-of-pixels-{}", corners.len());
+        let files = [("workload.toml", format!("{BUFFERS}{steps}")), ("kernel.ptx", kernel)];
+        let resolved = resolve(&folder(&test, &files.each_ref().map(|(name, text)| (*name, text.as_str()))))
+            .unwrap_or_else(|faults| panic!("{corners}: {faults}"));
+        let run = resolved.run_functional(&Limits::default()).unwrap_or_else(|error| panic!("{corners}: {error}"));
+        let bytes = resolved.dump("out", run.memory(), run.bindings()).unwrap();
+        let words: Vec<u32> = bytes.chunks_exact(4).map(|b| u32::from_le_bytes(b.try_into().unwrap())).collect();
+        words.chunks_exact(4).map(|pixel| pixel[0]).collect::<Vec<_>>()
+    };
+    assert_eq!(of("steps = [1, 1, 1]"), [0, 8, 16, 24]);
+    assert_eq!(of("upper_corner = \"0 - 1\""), [0, 16, 32, 48]);
+    assert_eq!(of("lower_corner = [-1], steps = [1, 2, 1]"), [0, 0, 24, 0]);
+}
+
+#[test]
 fn maps_that_the_driver_would_not_make_are_faults() {
     let fault =
         |test: &str, map: &str| made(test, &step("by_itself", &format!("{map}, \"&out\""))).map(|_| ()).unwrap_err();
@@ -119,6 +143,37 @@ fn maps_that_the_driver_would_not_make_are_faults() {
             "tensor-end",
             "{ tensor_map = \"a\", sizes = [8, 9], box = [4, 4] }",
             "the tensor ends 32 bytes behind buffer `a`",
+        ),
+        ("tensor-part", "{ tensor_map = \"a\", sizes = 16 }", "needs `box`, or `channels` and `pixels`"),
+        (
+            "tensor-parts",
+            "{ tensor_map = \"a\", sizes = 16, box = 16, upper_corner = 0 }",
+            "a tensor map with `box` has no `upper_corner`",
+        ),
+        (
+            "tensor-pixels",
+            "{ tensor_map = \"a\", sizes = [4, 4, 4], pixels = 4 }",
+            "a tensor map for `im2col` needs `channels`",
+        ),
+        (
+            "tensor-pixels-2d",
+            "{ tensor_map = \"a\", sizes = [4, 4], channels = 4, pixels = 4 }",
+            "a tensor of pixels has 3 to 5 dimensions, `sizes` has 2",
+        ),
+        (
+            "tensor-corners",
+            "{ tensor_map = \"a\", sizes = [4, 4, 4], channels = 4, pixels = 4, lower_corner = [0, 0] }",
+            "a tensor of 3 dimension(s) has 1 in `lower_corner`, not 2",
+        ),
+        (
+            "tensor-corner",
+            "{ tensor_map = \"a\", sizes = [4, 4, 4], channels = 4, pixels = 4, lower_corner = 40000 }",
+            "a corner cannot be 40000",
+        ),
+        (
+            "tensor-no-pixels",
+            "{ tensor_map = \"a\", sizes = [4, 4, 4], channels = 4, pixels = 1025, upper_corner = -4 }",
+            "a copy has 1 to 1024 pixels, not 1025; the box of pixels is empty in dimension 1",
         ),
         ("tensor-size", "{ tensor_map = \"a\", sizes = [8, \"0 - 1\"], box = [4, 4] }", "a size cannot be -1"),
     ] {

@@ -66,16 +66,23 @@ impl Storable for i64 {
     }
 }
 
-impl Storable for i32 {
-    fn save(&self, out: &mut StateWriter) {
-        i64::from(*self).save(out);
-    }
+macro_rules! signed {
+    ($($number:ty),*) => {$(
+        impl Storable for $number {
+            fn save(&self, out: &mut StateWriter) {
+                i64::from(*self).save(out);
+            }
 
-    fn read(from: &mut StateReader<'_>) -> Result<Self, LoadFault> {
-        let wide = i64::read(from)?;
-        i32::try_from(wide).map_err(|_| LoadFault::new(format!("{wide} where a number of 32 bits is expected")))
-    }
+            fn read(from: &mut StateReader<'_>) -> Result<Self, LoadFault> {
+                let wide = i64::read(from)?;
+                <$number>::try_from(wide)
+                    .map_err(|_| LoadFault::new(format!("{wide} where a number of {} bits is expected", <$number>::BITS)))
+            }
+        }
+    )*};
 }
+
+signed!(i16, i32);
 
 impl Storable for bool {
     fn save(&self, out: &mut StateWriter) {

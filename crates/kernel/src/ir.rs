@@ -24,7 +24,7 @@ mod memory;
 mod program;
 mod warp_group;
 
-pub use asynchronous::{BulkBytes, BulkKind, BulkStep, CopyStep, PhaseOp};
+pub use asynchronous::{BulkBytes, BulkKind, BulkStep, CopyStep, PhaseOp, TileMode};
 pub use hazards::{Class, Hazards, MANY_CHECKS, MOST_CHECKS, ManyRegisters, SourcePos};
 pub(crate) use memory::element;
 pub use memory::{AddressIn, AtomOp, CacheOp, Elem, Mem, MemKind, Space, StoreHint, TexDims};
@@ -152,8 +152,9 @@ pub enum Op {
     /// which `imm` is added, `src[1]` that in shared memory, `src[2]` the number of bytes, `src[3]` the
     /// address of its barrier (32-bit each; [`NONE`] where absent). Of a tile, `src[0]` is the generic
     /// address of the tensor's map, and the coordinates are `b` and `c[0]` of entry `imm` of
-    /// [`Kernel::fragments`]; of one to several CTAs, the mask of their ranks is `c[1]` there. Between shared
-    /// memories `src[0]` is the address to read (32-bit).
+    /// [`Kernel::fragments`]; offsets of pixels are `c[2]`, `c[3]` and `metadata`. Of one to several CTAs,
+    /// the mask of their ranks is `c[1]` there. Between shared memories `src[0]` is the address to read
+    /// (32-bit).
     Bulk(Bulk),
     /// Registers of a thread change hands between the warp and its CTA (`setmaxnreg`). All lanes take part.
     Registers(RegisterStep),
@@ -199,13 +200,15 @@ pub struct Bulk {
     pub elem: Elem,
     /// Of a tile: dimensions of its tensor; else 0.
     pub dimensions: u8,
+    /// Of a tile: what it has of its tensor.
+    pub mode: TileMode,
     /// A load to several CTAs of the cluster, by a mask of their ranks; of an answer to `try_cancel`, to all.
     pub multicast: bool,
     /// Which of its bytes it moves.
     pub moves: BulkBytes,
 }
 
-value!(record Bulk { kind, atom, elem, dimensions, multicast, moves });
+value!(record Bulk { kind, atom, elem, dimensions, mode, multicast, moves });
 
 impl Bulk {
     /// What it copies is a tile of a tensor, by a map.
@@ -229,7 +232,7 @@ pub enum RegisterStep {
 }
 
 /// Slots of the fragments of a matrix instruction that [`Inst`] has no room for, or of a tile's coordinates
-/// of the mask of CTAs, and of what says which bytes are copied; [`NONE`] where absent.
+/// and offsets, of the mask of CTAs, and of what says which bytes are copied; [`NONE`] where absent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fragments {
     /// Of the second factor; four where the first is sparse.

@@ -1,5 +1,5 @@
-//! Tensor maps: what a copy of a tile knows of its tensor (CUDA driver API, `cuTensorMapEncodeTiled`; PTX ISA
-//! 5.5).
+//! Tensor maps: what a copy of a tile knows of its tensor (CUDA driver API, `cuTensorMapEncodeTiled` and
+//! `cuTensorMapEncodeIm2col`; PTX ISA 5.5).
 //!
 //! A map is 128 bytes that programs only pass on, so that their layout is ours:
 //!
@@ -7,17 +7,29 @@
 //! |---|---|
 //! | 0 to 3 | a mark, by which other bytes are told from a map |
 //! | 4, 5, 6, 7 | dimensions, type of elements, swizzle, fill |
+//! | 8 | 0: copies have boxes of the tensor; 1: they have pixels ([`PixelBox`]) |
+//! | 10 to 11 | pixels of a copy |
 //! | 16 to 23 | first address |
 //! | 24 to 55 | bytes from element to element of dimensions 1 to 4 |
 //! | 56 to 75 | elements of dimensions 0 to 4 |
-//! | 76 to 95 | elements of the box that a copy takes |
+//! | 76 to 95 | elements of the box that a copy takes; of a pixel, its channels are the first of these |
 //! | 96 to 115 | every how many-th of these it takes |
+//! | 116 to 121, 122 to 127 | lower and upper corners of the pixels' box, 16 bits each |
 //!
 //! Dimension 0 is the innermost one, whose elements lie one behind the other. A program may change a map by
 //! `tensormap.replace` alone, field by field, and begins a new one as 128 zeros: each change sets the mark.
-//! Invariant: a map by which a copy is made fulfils what the driver asks for. Not modelled: `im2col`,
-//! interleaved layouts, elements of less than 8 bits, `tf32` (whose rounding nobody documents), promotion in
-//! the L2; dimensions of 2^32 elements.
+//! What a copy has of a tensor is in `tile`, the order of pixels in `im2col`. Invariant: a map by which a
+//! copy is made fulfils what the driver asks for. Not modelled: `cuTensorMapEncodeIm2colWide`, interleaved
+//! layouts, elements of less than 8 bits, `tf32` (whose rounding nobody documents), promotion in the L2;
+//! dimensions of 2^32 elements.
+
+mod im2col;
+mod tile;
+
+use im2col::PixelOrder;
+
+pub use im2col::PixelBox;
+pub use tile::{Tile, TilePlace, TileRun};
 
 use super::alu::{HalfFormat, HalfType};
 use super::ir::{AtomOp, Elem};
@@ -197,13 +209,16 @@ pub struct TensorMap {
     pub strides: [u64; 4],
     /// Elements of each dimension.
     pub sizes: [u32; 5],
-    /// Elements of a box before any are left out.
+    /// Elements of a box before any are left out; of pixels, their channels and ones.
     pub box_sizes: [u32; 5],
-    /// Every how many-th element of a box is copied. That of dimension 0 is not used.
+    /// Every how many-th element of a box is copied. That of dimension 0 is not used, nor that of the images
+    /// of pixels.
     pub steps: [u32; 5],
+    /// Its copies have pixels, not boxes.
+    pub im2col: Option<PixelBox>,
 }
 
-value!(record TensorMap { dimensions, elem, swizzle, fill, address, strides, sizes, box_sizes, steps });
+value!(record TensorMap { dimensions, elem, swizzle, fill, address, strides, sizes, box_sizes, steps, im2col });
 
 impl TensorMap {
     /// The map as a program passes it on.
@@ -221,6 +236,13 @@ impl TensorMap {
                 put(first + 4 * i, &value.to_le_bytes());
             }
         }
+        if let Some(pixels) = &self.im2col {
+            put(8, &[1]);
+            put(10, &pixels.pixels.to_le_bytes());
+            for (i, corner) in pixels.lower.iter().chain(&pixels.upper).enumerate() {
+                put(116 + 2 * i, &corner.to_le_bytes());
+            }
+        }
         bytes
     }
 
@@ -229,6 +251,7 @@ impl TensorMap {
     /// # Errors
     /// They are no map, or none that the driver would make.
     pub fn decode(bytes: &[u8; MAP_BYTES]) -> Result<TensorMap, String> {
+        let half = |at: usize| u16::from_le_bytes(bytes[at..at + 2].try_into().expect("two bytes"));
         let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
         let long = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
         let list = |first: usize| std::array::from_fn(|i| word(first + 4 * i));
@@ -244,6 +267,12 @@ impl TensorMap {
             let found = format!("{}, {} and {}", bytes[5], bytes[6], bytes[7]);
             return Err(format!("the tensor map has a type, a swizzle or a fill that is not known: {found}"));
         };
+        let corner = |first: usize| std::array::from_fn(|i| half(first + 2 * i) as i16);
+        let im2col = match bytes[8] {
+            0 => None,
+            1 => Some(PixelBox { pixels: half(10), lower: corner(116), upper: corner(122) }),
+            kind => return Err(format!("the tensor map is of a kind that is not known: {kind}, not 0 or 1")),
+        };
         // Every field is known: what they say together is checked.
         let map = TensorMap {
             dimensions: bytes[4],
@@ -255,6 +284,7 @@ impl TensorMap {
             sizes: list(56),
             box_sizes: list(76),
             steps: list(96),
+            im2col,
         };
         map.check().map_err(|faults| faults.join("; ")).map(|()| map)
     }
@@ -278,7 +308,8 @@ impl TensorMap {
                 faults.push(format!("dimension {d} of the tensor has no element"));
             }
             if !(1..=256).contains(&self.box_sizes[d]) {
-                faults.push(format!("a box has 1 to 256 elements of dimension {d}, not {}", self.box_sizes[d]));
+                let what = if self.im2col.is_some() { "a pixel" } else { "a box" };
+                faults.push(format!("{what} has 1 to 256 elements of dimension {d}, not {}", self.box_sizes[d]));
             }
             if !(1..=8).contains(&self.steps[d]) {
                 faults.push(format!("dimension {d} is copied in steps of 1 to 8 elements, not {}", self.steps[d]));
@@ -292,7 +323,10 @@ impl TensorMap {
                 ));
             }
         }
-        // Rows of boxes.
+        if let Some(pixels) = self.pixel_order() {
+            pixels.check(&mut faults);
+        }
+        // Rows of boxes; of pixels, their channels.
         let row = self.row_bytes();
         if !u64::from(row).is_multiple_of(ALIGN) {
             faults.push(format!("a row of a box has {row} bytes, which is no multiple of {ALIGN}"));
@@ -307,9 +341,15 @@ impl TensorMap {
         if faults.is_empty() { Ok(()) } else { Err(faults) }
     }
 
-    /// Bytes of a row of a box: of its elements of dimension 0.
+    /// Bytes of a row of a box: of its elements of dimension 0. A pixel is a row.
     pub fn row_bytes(&self) -> u32 {
         self.box_sizes[0].saturating_mul(self.elem.bytes())
+    }
+
+    /// The pixels of the tensor in order, where its copies have pixels.
+    fn pixel_order(&self) -> Option<PixelOrder<'_>> {
+        let TensorMap { dimensions, sizes, steps, .. } = self;
+        self.im2col.as_ref().map(|within| PixelOrder { within, dimensions: *dimensions, sizes, steps })
     }
 
     /// Elements that a copy has of dimension `d`, of 1 or more.
@@ -317,8 +357,12 @@ impl TensorMap {
         self.box_sizes[d].div_ceil(self.steps[d])
     }
 
-    /// Bytes of a box, which are those that a barrier counts: elements outside the tensor are among them.
+    /// Bytes of a box, or of the pixels of a copy, which are those that a barrier counts: elements outside
+    /// the tensor are among them.
     pub fn box_bytes(&self) -> u32 {
+        if let Some(pixels) = &self.im2col {
+            return self.row_bytes().saturating_mul(pixels.pixels.into());
+        }
         (1..usize::from(self.dimensions)).fold(self.row_bytes(), |bytes, d| bytes.saturating_mul(self.copied(d)))
     }
 
@@ -342,74 +386,6 @@ impl TensorMap {
     }
 }
 
-/// A tile of a tensor: the box whose first element has these coordinates, which may lie outside.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Tile {
-    pub map: TensorMap,
-    pub at: [i32; 5],
-}
-
-value!(record Tile { map, at });
-
-/// Bytes of a copy that lie one behind the other in global memory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TileRun {
-    /// Address of the first; none where the tensor has no such elements.
-    pub global: Option<u64>,
-    pub bytes: u32,
-}
-
-impl Tile {
-    /// The bytes of the box from byte `from` on that are one run in global memory, or are not there: all of
-    /// them as far as the end of a row, several rows where these lie one behind the other, until there are
-    /// `most` at least.
-    pub fn run(&self, from: u32, most: u32) -> TileRun {
-        let mut run = self.in_row(from);
-        let row = self.map.row_bytes();
-        let end = self.map.box_bytes();
-        let mut next = from + run.bytes;
-        while let Some(global) = run.global
-            && run.bytes < most
-            && next < end
-            && next.is_multiple_of(row)
-        {
-            let more = self.in_row(next);
-            if more.global != Some(global + u64::from(run.bytes)) {
-                break;
-            }
-            run.bytes += more.bytes;
-            next += more.bytes;
-        }
-        run
-    }
-
-    /// The same within a row.
-    fn in_row(&self, from: u32) -> TileRun {
-        let map = &self.map;
-        let (row, size) = (map.row_bytes(), i64::from(map.elem.bytes()));
-        let (mut rows, in_row) = (from / row, from % row);
-        let rest = i64::from(row - in_row);
-        let mut address = map.address;
-        for d in 1..usize::from(map.dimensions) {
-            let of = map.copied(d);
-            let at = i64::from(self.at[d]) + i64::from(rows % of * map.steps[d]);
-            rows /= of;
-            if !(0..i64::from(map.sizes[d])).contains(&at) {
-                return TileRun { global: None, bytes: rest as u32 };
-            }
-            address += at as u64 * map.strides[d - 1];
-        }
-        // Where the first byte lies in its row of the tensor.
-        let first = i64::from(self.at[0]) * size + i64::from(in_row);
-        let end = i64::from(map.sizes[0]) * size;
-        match first {
-            ..0 => TileRun { global: None, bytes: rest.min(-first) as u32 },
-            _ if first >= end => TileRun { global: None, bytes: rest as u32 },
-            _ => TileRun { global: Some(address + first as u64), bytes: rest.min(end - first) as u32 },
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -425,12 +401,24 @@ mod tests {
             sizes: [10, 10, 3, 1, 1],
             box_sizes: [4, 3, 2, 1, 1],
             steps: [1, 2, 1, 1, 1],
+            im2col: None,
         }
     }
 
     #[test]
     fn a_map_is_what_it_was_made_of() {
         assert_eq!(TensorMap::decode(&map().encode()), Ok(map()));
+        let corners = PixelBox { pixels: 1024, lower: [-32768, 0, 0], upper: [32767, 0, 0] };
+        let narrow = TensorMap { sizes: [10, 2, 3, 1, 1], box_sizes: [4, 1, 1, 1, 1], im2col: Some(corners), ..map() };
+        assert_eq!(TensorMap::decode(&narrow.encode()), Ok(narrow));
+        let three = PixelBox { pixels: 300, lower: [-16, 1, -2], upper: [15, -3, 4] };
+        let wide = TensorMap { dimensions: 5, sizes: [10, 9, 8, 7, 6], strides: [64; 4], ..narrow };
+        let wide = TensorMap { im2col: Some(three), ..wide };
+        assert_eq!(TensorMap::decode(&wide.encode()), Ok(wide));
+        let mut unknown = wide.encode();
+        unknown[8] = 2;
+        let told = TensorMap::decode(&unknown).unwrap_err();
+        assert_eq!(told, "the tensor map is of a kind that is not known: 2, not 0 or 1");
         let mut other = map().encode();
         other[0] = 0;
         let told = TensorMap::decode(&other).unwrap_err();
@@ -455,6 +443,39 @@ mod tests {
     }
 
     #[test]
+    fn what_the_driver_would_refuse_of_pixels_is_told_too() {
+        let pixels = |pixels, lower, upper| TensorMap {
+            dimensions: 4,
+            sizes: [10, 10, 3, 2, 1],
+            strides: [64, 640, 1920, 0],
+            box_sizes: [4, 1, 1, 1, 1],
+            im2col: Some(PixelBox { pixels, lower, upper }),
+            ..map()
+        };
+        assert_eq!(pixels(1024, [-128, -1, 0], [127, -3, 0]).check(), Ok(()));
+        for (wrong, expected) in [
+            (pixels(0, [0; 3], [0; 3]), "a copy has 1 to 1024 pixels, not 0"),
+            (pixels(1025, [0; 3], [0; 3]), "a copy has 1 to 1024 pixels, not 1025"),
+            (pixels(1, [-129, 0, 0], [0; 3]), "a corner of a tensor of 4 dimensions is -128 to 127, not -129"),
+            (pixels(1, [0; 3], [0, 128, 0]), "a corner of a tensor of 4 dimensions is -128 to 127, not 128"),
+            (
+                pixels(1, [0, 1, 0], [0, -2, 0]),
+                "the box of pixels is empty in dimension 2: it begins at 1, ends before 1",
+            ),
+            (
+                TensorMap { dimensions: 2, ..pixels(1, [0; 3], [0; 3]) },
+                "a tensor of pixels has 3 to 5 dimensions, not 2",
+            ),
+            (
+                TensorMap { box_sizes: [257, 1, 1, 1, 1], ..pixels(1, [0; 3], [0; 3]) },
+                "a pixel has 1 to 256 elements of dimension 0, not 257",
+            ),
+        ] {
+            assert_eq!(wrong.check().unwrap_err()[0], expected);
+        }
+    }
+
+    #[test]
     fn swizzles_are_those_of_cute() {
         // Swizzle<B, 4, 3>: the B bits from bit 4 on, with the B bits three further up.
         for (swizzle, bits) in [(Swizzle::None, 0), (Swizzle::B32, 1), (Swizzle::B64, 2), (Swizzle::B128, 3)] {
@@ -463,50 +484,5 @@ mod tests {
                 assert_eq!(swizzle.place(address), address ^ ((address & mask) >> 3), "{swizzle:?} {address}");
             }
         }
-    }
-
-    /// Every byte of every box beside a statement by elements.
-    #[test]
-    fn runs_are_the_elements_of_the_box_and_those_outside_are_not_there() {
-        let elements = |tile: &Tile| -> Vec<Option<u64>> {
-            let mut out = Vec::new();
-            for z in 0..2i64 {
-                for y in [0i64, 2] {
-                    for x in 0..4i64 {
-                        let at = [x + i64::from(tile.at[0]), y + i64::from(tile.at[1]), z + i64::from(tile.at[2])];
-                        let inside = at.iter().zip([10, 10, 3]).all(|(at, size)| (0..size).contains(at));
-                        out.push(inside.then(|| 0x1_0000_0000 + (at[0] * 4 + at[1] * 64 + at[2] * 640) as u64));
-                    }
-                }
-            }
-            out
-        };
-        assert_eq!(map().box_bytes(), 4 * 4 * 2 * 2);
-        for at in [[0, 0, 0], [8, 8, 2], [-2, -2, -1], [9, 0, 0], [10, 0, 0], [-4, 9, 1], [3, 1, 1]] {
-            let tile = Tile { map: map(), at: [at[0], at[1], at[2], 0, 0] };
-            let mut found = Vec::new();
-            let mut from = 0;
-            while from < tile.map.box_bytes() {
-                let run = tile.run(from, 128);
-                assert!(run.bytes > 0 && run.bytes.is_multiple_of(4));
-                found.extend((0..run.bytes / 4).map(|i| run.global.map(|global| global + 4 * u64::from(i))));
-                from += run.bytes;
-            }
-            assert_eq!(found, elements(&tile), "{at:?}");
-        }
-    }
-
-    #[test]
-    fn rows_that_lie_one_behind_the_other_are_one_run() {
-        let dense = TensorMap {
-            strides: [64, 640, 0, 0],
-            sizes: [16, 10, 3, 1, 1],
-            box_sizes: [16, 4, 1, 1, 1],
-            steps: [1; 5],
-            ..map()
-        };
-        let tile = Tile { map: dense, at: [0, 2, 0, 0, 0] };
-        assert_eq!(tile.run(0, 128), TileRun { global: Some(0x1_0000_0080), bytes: 128 });
-        assert_eq!(tile.run(64, 1024), TileRun { global: Some(0x1_0000_00c0), bytes: 192 });
     }
 }

@@ -128,7 +128,7 @@ fn copy(
         let found = memories.global.slice_mut(global, run.bytes as usize).expect(THERE);
         for SharedPiece { from, shared, bytes } in operands.pieces(at, run.bytes) {
             let (to, with) = (&mut found[from..from + bytes], &memories.shared[shared..shared + bytes]);
-            // No two elements of a copy are one.
+            // No two elements of a stretch are one.
             put_elements(bulk.atom, bulk.elem, to, with);
         }
     }

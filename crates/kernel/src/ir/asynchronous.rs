@@ -78,6 +78,19 @@ pub enum BulkBytes {
 
 value!(choice BulkBytes { All, Within, Masked });
 
+/// What a copy of a tile has of its tensor (PTX ISA 5.5.3, 5.5.4).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TileMode {
+    /// A box (`.tile`).
+    Box,
+    /// Four rows of a tensor of two dimensions, by their numbers (`.tile::gather4`, `.tile::scatter4`).
+    Rows,
+    /// Pixels in the order of a convolution (`.im2col`, `.im2col_no_offs`).
+    Pixels,
+}
+
+value!(choice TileMode { Box, Rows, Pixels });
+
 /// A step of the word of an `mbarrier`; a and b are the operands of the atomic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PhaseOp {

@@ -12,11 +12,11 @@
 
 use super::super::cluster::{ClusterMisuse, owner_of};
 use super::super::fault::FaultKind;
-use super::super::ir::{Bulk, BulkBytes, BulkKind, Inst, NONE, Space};
+use super::super::ir::{Bulk, BulkBytes, BulkKind, Inst, NONE, Space, TileMode};
 use super::super::launch::Launch;
 use super::super::launch_control::ANSWER_BYTES;
 use super::super::memory::resolve_generic;
-use super::super::tensor_map::{MAP_ALIGN, MAP_BYTES, TensorMap, Tile, TileRun};
+use super::super::tensor_map::{MAP_ALIGN, MAP_BYTES, TensorMap, Tile, TilePlace, TileRun};
 use super::{Warp, lanes_of};
 use durawarp_checkpoint::value;
 use smallvec::SmallVec;
@@ -96,14 +96,14 @@ impl MovedBytes {
     }
 }
 
-/// A tensor's map in global memory, and the coordinates of a tile.
+/// A tensor's map in global memory, and where a tile of the tensor lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UnreadMap {
     pub address: u64,
-    pub at: [i32; 5],
+    pub place: TilePlace,
 }
 
-value!(record UnreadMap { address, at });
+value!(record UnreadMap { address, place });
 
 /// Bytes of a copy that lie one behind the other in shared memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -180,17 +180,17 @@ impl BulkOperands {
         bytes: &[u8; MAP_BYTES],
         launch: &Launch,
     ) -> Result<(Bulk, BulkOperands), FaultKind> {
-        let Some(UnreadMap { at, .. }) = self.unread.take() else { return Ok((bulk, self)) };
-        self.of_tile(bulk, bytes, at, launch)
+        let Some(UnreadMap { place, .. }) = self.unread.take() else { return Ok((bulk, self)) };
+        self.of_tile(bulk, bytes, place, launch)
     }
 
-    /// The tile at these coordinates of the tensor that a map describes. Of a reduction, the map says of what
-    /// type the elements are.
+    /// The tile at this place of the tensor that a map describes. Of a reduction, the map says of what type
+    /// the elements are.
     fn of_tile(
         self,
         mut bulk: Bulk,
         bytes: &[u8; MAP_BYTES],
-        at: [i32; 5],
+        place: TilePlace,
         launch: &Launch,
     ) -> Result<(Bulk, BulkOperands), FaultKind> {
         let wrong = |what: String| Err(FaultKind::Asynchronous(what));
@@ -208,8 +208,12 @@ impl BulkOperands {
             };
             (bulk.atom, bulk.elem) = (atom, elem);
         }
-        let tile = Some(Tile { map, at });
-        let operands = BulkOperands { global: map.address, bytes: map.box_bytes(), tile, ..self };
+        // A map of tiles has no pixels, and the other way round.
+        let tile = Tile { map, place };
+        if let Err(what) = tile.check() {
+            return wrong(what);
+        }
+        let operands = BulkOperands { global: map.address, bytes: tile.bytes(), tile: Some(tile), ..self };
         operands.check(bulk, launch)?;
         Ok((bulk, operands))
     }
@@ -391,17 +395,17 @@ impl Warp {
             unread: None,
         };
         if bulk.is_tile() {
-            let at = self.coordinates(inst, launch, lane);
+            let place = self.tile_place(inst, bulk.mode, launch, lane);
             let (space, address) = resolve_generic(operands.global);
             (operands.global, operands.bytes) = (0, 0);
             return match space {
-                Space::Const => operands.of_tile(bulk, constant_map(address, launch)?, at, launch),
+                Space::Const => operands.of_tile(bulk, constant_map(address, launch)?, place, launch),
                 Space::Global if !address.is_multiple_of(MAP_ALIGN) => {
                     Err(FaultKind::Misaligned { address, bytes: MAP_ALIGN as u32, space: "global" })
                 }
                 Space::Global => {
                     in_global(address, MAP_BYTES as u32, launch)?;
-                    operands.unread = Some(UnreadMap { address, at });
+                    operands.unread = Some(UnreadMap { address, place });
                     Ok((bulk, operands))
                 }
                 _ => Err(FaultKind::Asynchronous(format!(
@@ -452,12 +456,23 @@ impl Warp {
         }
     }
 
-    /// The coordinates of a lane's tile.
-    fn coordinates(&self, inst: &Inst, launch: &Launch, lane: u32) -> [i32; 5] {
+    /// Where a lane's tile lies.
+    fn tile_place(&self, inst: &Inst, mode: TileMode, launch: &Launch, lane: u32) -> TilePlace {
         let fragments = &launch.kernel.fragments[inst.imm as usize];
-        let [x, y, z, w] = fragments.b;
-        [x, y, z, w, fragments.c[0]]
-            .map(|slot| if slot == NONE { 0 } else { self.operand32(slot, launch, lane) as i32 })
+        let value = |slot| if slot == NONE { 0 } else { self.operand32(slot, launch, lane) };
+        let ([x, y, z, w], [v, _, first, second]) = (fragments.b, fragments.c);
+        let at = [x, y, z, w, v].map(|slot| value(slot) as i32);
+        match mode {
+            TileMode::Box => TilePlace::Box(at),
+            TileMode::Rows => {
+                let [column, rows @ ..] = at;
+                TilePlace::Rows { column, rows }
+            }
+            TileMode::Pixels => {
+                let offsets = [first, second, fragments.metadata].map(|slot| value(slot) as u16);
+                TilePlace::Pixels { first: at, offsets }
+            }
+        }
     }
 }
 

@@ -16,8 +16,8 @@
 //! A request for a cluster that has not begun (`clusterlaunchcontrol.try_cancel`) takes its turn as a copy of
 //! one line: it goes to the command processor, whose answer comes to shared memory as a line would.
 //!
-//! A tile of a tensor leaves by rows, and rows that lie one behind the other by lines. Bytes of elements that
-//! the tensor has not take a cycle a row and no request.
+//! A tile of a tensor leaves by rows (of its box, four, or pixels), and rows that lie one behind the other by
+//! lines. Bytes of elements that the tensor has not take a cycle a row and no request.
 //!
 //! Source: PTX ISA 9.7.9.25.5, 9.7.9.27; sizes and gaps are parameters of shared memory, after the model of
 //! TMA in FlashGPU-Sim. Groups are a warp's, as those of `cp.async`. Invariants: copies leave in the order of

@@ -123,7 +123,7 @@ pub(super) fn insert<T>(list: &mut Vec<T>, free: &mut Vec<u16>, value: T) -> u16
 #[cfg(test)]
 mod tests {
     use super::*;
-    use durawarp_kernel::tensor_map::{Fill, Swizzle, TensorElem, TensorMap, Tile};
+    use durawarp_kernel::tensor_map::{Fill, Swizzle, TensorElem, TensorMap, Tile, TilePlace};
     use durawarp_kernel::warp::MovedBytes;
 
     /// Of a line its address, the first byte in it, the byte of the copy, bytes, bits of the mask; bytes that
@@ -185,8 +185,9 @@ mod tests {
             sizes: [10, 5, 1, 1, 1],
             box_sizes: [8, 3, 1, 1, 1],
             steps: [1; 5],
+            im2col: None,
         };
-        let tile = Tile { map, at: [4, 3, 0, 0, 0] };
+        let tile = Tile { map, place: TilePlace::Box([4, 3, 0, 0, 0]) };
         let operands = operands(4096, 0, 96, Some(tile));
         let (row, next) = ((4096 + 128, 64 + 16, 0, 24, 24), (4096 + 256, 16, 32, 24, 24));
         assert_eq!(parts(&operands), [Ok(row), Err(8), Ok(next), Err(8), Err(32)]);

@@ -5,14 +5,17 @@
 use super::view::{Interrupt, View};
 use crate::expr::Expr;
 use crate::manifest::steps::EncodeStep;
-use crate::manifest::tensor::TensorForm;
-use durawarp_kernel::tensor_map::{MAP_ALIGN, MOST_DIMENSIONS, TensorMap};
+use crate::manifest::tensor::{PartForm, PixelForm, TensorForm};
+use durawarp_kernel::tensor_map::{MAP_ALIGN, MOST_DIMENSIONS, PixelBox, TensorMap};
 
 /// The map of a tensor, with the values of this moment.
 pub(super) fn tensor_map(view: &mut View, form: &TensorForm) -> Result<TensorMap, Interrupt> {
     let dimensions = form.sizes.len();
     let sizes = list_of(view, &form.sizes, "a size", u64::from(u32::MAX))?;
-    let box_sizes = list_of(view, &form.box_sizes, "a size of a box", u64::from(u32::MAX))?;
+    let (box_sizes, im2col) = match &form.part {
+        PartForm::Box(sizes) => (list_of(view, sizes, "a size of a box", u64::from(u32::MAX))?, None),
+        PartForm::Pixels(pixels) => pixel_box(view, pixels)?,
+    };
     let steps = match &form.steps {
         Some(steps) => list_of(view, steps, "a step", u64::from(u32::MAX))?,
         None => [1; MOST_DIMENSIONS],
@@ -43,6 +46,7 @@ pub(super) fn tensor_map(view: &mut View, form: &TensorForm) -> Result<TensorMap
         sizes: sizes.map(|size| size as u32),
         box_sizes: box_sizes.map(|size| size as u32),
         steps: steps.map(|step| step as u32),
+        im2col,
     };
     if let Err(faults) = map.check() {
         return Err(form.place.fault(faults.join("; ")).into());
@@ -55,6 +59,24 @@ pub(super) fn tensor_map(view: &mut View, form: &TensorForm) -> Result<TensorMap
         return Err(form.place.fault(message).into());
     }
     Ok(map)
+}
+
+/// The channels of a pixel as sizes of a box, and the pixels.
+fn pixel_box(view: &mut View, form: &PixelForm) -> Result<([u64; MOST_DIMENSIONS], Option<PixelBox>), Interrupt> {
+    let channels = std::slice::from_ref(&form.channels);
+    let channels = list_of(view, channels, "a number of channels", u64::from(u32::MAX))?;
+    let pixels = list_of(view, std::slice::from_ref(&form.pixels), "a number of pixels", u64::from(u16::MAX))?;
+    let mut corners = |list: &Option<Vec<Expr>>| {
+        let mut corners = [0; 3];
+        for (corner, expr) in corners.iter_mut().zip(list.iter().flatten()) {
+            let found = view.integer(expr, "a corner")?;
+            let fault = || Interrupt::from(expr.place().fault(format!("a corner cannot be {found}")));
+            *corner = i16::try_from(found).map_err(|_| fault())?;
+        }
+        Ok::<_, Interrupt>(corners)
+    };
+    let (lower, upper) = (corners(&form.lower)?, corners(&form.upper)?);
+    Ok((channels, Some(PixelBox { pixels: pixels[0] as u16, lower, upper })))
 }
 
 /// Where a step puts a map, which fits there.

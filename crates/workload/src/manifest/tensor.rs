@@ -1,9 +1,11 @@
 //! `{tensor_map = "A", ..}`: an argument that is a tensor's map, by which a kernel copies tiles.
 //!
-//! Source: CUDA driver API, `cuTensorMapEncodeTiled`, whose arguments the keys are: `sizes` its `globalDim`,
-//! `strides_bytes` its `globalStrides`, `box` its `boxDim`, `steps` its `elementStrides`, `fill` its
-//! `oobFill`. Dimension 0, the innermost one, comes first. Not offered: interleaved layouts, `im2col`,
-//! promotion in the L2, elements of less than 8 bits.
+//! Source: CUDA driver API, `cuTensorMapEncodeTiled` and `cuTensorMapEncodeIm2col`, whose arguments the keys
+//! are: `sizes` their `globalDim`, `strides_bytes` their `globalStrides`, `steps` their `elementStrides`,
+//! `fill` their `oobFill`; `box` the `boxDim` of the one, `channels` (`channelsPerPixel`), `pixels`
+//! (`pixelsPerColumn`), `lower_corner` and `upper_corner` (`pixelBox...Corner`) those of the other. Dimension
+//! 0, the innermost one, comes first; corners begin with dimension 1, as CUTLASS passes them. Not offered:
+//! interleaved layouts, `cuTensorMapEncodeIm2colWide`, promotion in the L2, elements of less than 8 bits.
 
 use super::buffers::BufferStart;
 use crate::expr::Expr;
@@ -30,7 +32,11 @@ const FILLS: [&str; 2] = names(&Fill::ALL);
 pub(crate) const KEYS: &[KeyRule] = &[
     required("tensor_map", Text),
     required("sizes", OneOrMany(&Expression)),
-    required("box", OneOrMany(&Expression)),
+    optional("box", OneOrMany(&Expression)),
+    optional("channels", Expression),
+    optional("pixels", Expression),
+    optional("lower_corner", OneOrMany(&Expression)),
+    optional("upper_corner", OneOrMany(&Expression)),
     optional("strides_bytes", OneOrMany(&Expression)),
     optional("steps", OneOrMany(&Expression)),
     optional("type", Words(&TYPES)),
@@ -56,17 +62,42 @@ pub(crate) struct TensorForm {
     pub(crate) sizes: Vec<Expr>,
     /// Of each dimension but the first; none where the elements lie as densely as they can.
     pub(crate) strides_bytes: Option<Vec<Expr>>,
-    /// Elements of a box.
-    pub(crate) box_sizes: Vec<Expr>,
-    /// Every how many-th of these is copied; none where all are.
+    /// What a copy has of the tensor.
+    pub(crate) part: PartForm,
+    /// Every how many-th element of each dimension is copied; none where all are.
     pub(crate) steps: Option<Vec<Expr>>,
+}
+
+/// What copies by a map have of the tensor.
+#[derive(Debug, Clone)]
+pub(crate) enum PartForm {
+    /// Boxes of so many elements of each dimension.
+    Box(Vec<Expr>),
+    /// Pixels in the order of a convolution.
+    Pixels(Box<PixelForm>),
+}
+
+/// The pixels of a copy.
+#[derive(Debug, Clone)]
+pub(crate) struct PixelForm {
+    pub(crate) channels: Expr,
+    pub(crate) pixels: Expr,
+    /// Where their box begins and ends in each dimension of pixels; none: where the tensor does.
+    pub(crate) lower: Option<Vec<Expr>>,
+    pub(crate) upper: Option<Vec<Expr>>,
 }
 
 impl TensorForm {
     /// All expressions.
     pub(crate) fn exprs(&self) -> impl Iterator<Item = &Expr> {
-        let lists = self.sizes.iter().chain(&self.box_sizes);
+        let (box_sizes, pixels) = match &self.part {
+            PartForm::Box(sizes) => (&sizes[..], None),
+            PartForm::Pixels(pixels) => (&[][..], Some(pixels)),
+        };
         let optional = self.strides_bytes.iter().chain(&self.steps).flatten();
-        lists.chain(optional).chain(&self.to.index)
+        let corners = pixels.into_iter().flat_map(|form| form.lower.iter().chain(&form.upper).flatten());
+        let pixels = pixels.into_iter().flat_map(|form| [&form.channels, &form.pixels]);
+        let of_pixels = pixels.chain(corners);
+        self.sizes.iter().chain(box_sizes).chain(optional).chain(of_pixels).chain(&self.to.index)
     }
 }

@@ -1,4 +1,5 @@
-//! Tensor maps as arguments: their keys, and that lists are as long as the tensor has dimensions.
+//! Tensor maps as arguments: their keys, which of them belong together, and that lists are as long as the
+//! tensor has dimensions.
 //!
 //! Not here: values of expressions, which a launch knows (`host::tensor`).
 
@@ -6,10 +7,13 @@ use super::reader::Reader;
 use crate::expr::{Expr, Scope};
 use crate::manifest::buffers::{BufferStart, Space};
 use crate::manifest::steps::Arg;
-use crate::manifest::tensor::{KEYS, TensorForm};
+use crate::manifest::tensor::{KEYS, PartForm, PixelForm, TensorForm};
 use durawarp_base::document::{TomlTable, check_keys};
 use durawarp_kernel::ir::{Elem, Param};
 use durawarp_kernel::tensor_map::{Fill, MAP_BYTES, MOST_DIMENSIONS, Swizzle, TensorElem};
+
+/// Keys of a map of pixels, which one of boxes does not have.
+const OF_PIXELS: [&str; 4] = ["channels", "pixels", "lower_corner", "upper_corner"];
 
 impl Reader<'_> {
     /// `{tensor_map = "A", sizes = [..], box = [..], ..}`.
@@ -26,7 +30,7 @@ impl Reader<'_> {
             self.mismatch(param, &table.place(), &format!("a tensor map ({MAP_BYTES} bytes)"));
         }
         let sizes = self.extent_list(table, "sizes", scope);
-        let box_sizes = self.extent_list(table, "box", scope);
+        let part = self.part(table, scope);
         let strides_bytes = self.extent_list(table, "strides_bytes", scope);
         let steps = self.extent_list(table, "steps", scope);
         let index = self.integer_at(table, "index", scope);
@@ -46,22 +50,33 @@ impl Reader<'_> {
             return None;
         };
         // Lists must agree on the number of dimensions.
-        let (sizes, box_sizes) = (sizes?, box_sizes?);
+        let (sizes, part) = (sizes?, part?);
         let dimensions = sizes.len();
-        if !(1..=MOST_DIMENSIONS).contains(&dimensions) {
-            let message = format!("a tensor has 1 to {MOST_DIMENSIONS} dimensions, `sizes` has {dimensions}");
+        let (what, fewest) = if let PartForm::Pixels(_) = part { ("tensor of pixels", 3) } else { ("tensor", 1) };
+        if !(fewest..=MOST_DIMENSIONS).contains(&dimensions) {
+            let message = format!("a {what} has {fewest} to {MOST_DIMENSIONS} dimensions, `sizes` has {dimensions}");
             self.fault(table.place().fault(message));
             return None;
         }
+        let [box_sizes, lower, upper] = match &part {
+            PartForm::Box(sizes) => [Some(sizes), None, None],
+            PartForm::Pixels(form) => [None, form.lower.as_ref(), form.upper.as_ref()],
+        };
         let lists = [
-            ("box", Some(&box_sizes), dimensions),
+            ("box", box_sizes, dimensions),
             ("strides_bytes", strides_bytes.as_ref(), dimensions - 1),
             ("steps", steps.as_ref(), dimensions),
+            ("lower_corner", lower, dimensions.saturating_sub(2)),
+            ("upper_corner", upper, dimensions.saturating_sub(2)),
         ];
         for (key, list, wanted) in lists {
             let Some(found) = list.map(Vec::len).filter(|found| *found != wanted) else { continue };
             let place = table.get(key).map_or(table.place(), |item| item.place());
-            let help = if key == "strides_bytes" { "one of each dimension but the first" } else { "one of each" };
+            let help = match key {
+                "strides_bytes" => "one of each dimension but the first",
+                "lower_corner" | "upper_corner" => "one of each dimension but the first and the last",
+                _ => "one of each",
+            };
             let message = format!("a tensor of {dimensions} dimension(s) has {wanted} in `{key}`, not {found}");
             self.fault(place.fault(message).with_help(help));
         }
@@ -75,9 +90,37 @@ impl Reader<'_> {
             fill: word("fill").and_then(|word| named_in(&Fill::ALL, word)).unwrap_or(Fill::Zeros),
             sizes,
             strides_bytes,
-            box_sizes,
+            part,
             steps,
         })))
+    }
+
+    /// What copies by the map have: `box`, or `channels` and `pixels`, with corners or without.
+    fn part(&mut self, table: TomlTable<'_>, scope: &Scope) -> Option<PartForm> {
+        let box_sizes = self.extent_list(table, "box", scope);
+        let [channels, pixels] = ["channels", "pixels"].map(|key| self.integer_at(table, key, scope));
+        let [lower, upper] = ["lower_corner", "upper_corner"].map(|key| self.extent_list(table, key, scope));
+        let help = "`box` is of a map of tiles, `channels`, `pixels` and corners are of one for `im2col`";
+        let of_pixels = OF_PIXELS.iter().find_map(|key| table.get(key).map(|item| (key, item.place())));
+        match (table.get("box"), of_pixels) {
+            (Some(_), None) => return box_sizes.map(PartForm::Box),
+            (Some(_), Some((key, place))) => {
+                self.fault(place.fault(format!("a tensor map with `box` has no `{key}`")).with_help(help));
+            }
+            (None, None) => {
+                let message = "a tensor map needs `box`, or `channels` and `pixels`";
+                self.fault(table.place().fault(message).with_help(help));
+            }
+            (None, Some(_)) => {
+                if let Some(missing) = OF_PIXELS[..2].iter().find(|key| table.get(key).is_none()) {
+                    let message = format!("a tensor map for `im2col` needs `{missing}`");
+                    self.fault(table.place().fault(message).with_help(help));
+                }
+                let form = PixelForm { channels: channels?, pixels: pixels?, lower, upper };
+                return Some(PartForm::Pixels(Box::new(form)));
+            }
+        }
+        None
     }
 
     /// The integers at `key`, one or a list.

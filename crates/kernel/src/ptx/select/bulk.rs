@@ -7,7 +7,7 @@
 //! `.ignore_oob` or `.cp_mask`. A cache policy is dropped; that is told once.
 
 use super::super::super::alu::{AluOp, Cvt, HalfFormat, HalfType, IntOp, Num};
-use super::super::super::ir::{AtomOp, Bulk, BulkBytes, BulkKind, BulkStep, Class, Elem, Op, Space};
+use super::super::super::ir::{AtomOp, Bulk, BulkBytes, BulkKind, BulkStep, Class, Elem, Op, Space, TileMode};
 use super::super::ast::{Instruction, Operand};
 use super::super::draft::Arg;
 use super::super::lower::{Lower, Lowered};
@@ -45,8 +45,8 @@ const BYTES: usize = 6;
 
 /// A copy that moves bytes as they are.
 pub(super) fn plain(kind: BulkKind) -> Bulk {
-    let (atom, elem, moves) = (AtomOp::None, Elem::U8, BulkBytes::All);
-    Bulk { kind, atom, elem, dimensions: 0, multicast: false, moves }
+    let (atom, elem, mode, moves) = (AtomOp::None, Elem::U8, TileMode::Box, BulkBytes::All);
+    Bulk { kind, atom, elem, dimensions: 0, mode, multicast: false, moves }
 }
 
 impl<'a> Lower<'_, 'a> {
