@@ -23,6 +23,7 @@ mod datasheet_throughput;
 mod dram_cache;
 mod faults;
 mod gate;
+mod im2col;
 mod l2_slice;
 mod launch_control;
 mod line_buffer;
