@@ -282,6 +282,36 @@ fn a_region_without_its_end_is_one_with_the_next() {
     assert!(crash(&experiment, &CrashRequest { resume: 8, ..CrashRequest::default() }).holds());
 }
 
+/// `samples/polls`: with its region open, a thread that polls would wait for a store for which the queues have no room
+/// before this region ends.
+#[test]
+fn a_thread_that_polls_ends_its_region_before_and_by_the_paper_s_rule_all_wait_for_ever() {
+    let program = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/riscv/samples/polls/polls.elf");
+    let ran = |scheme: &str, set: &[(&str, &str)]| {
+        let recipe = Experiment::of(program).machine("lightwsp-cpu").scheme(scheme).max_cycles(2_000_000);
+        let recipe = set.iter().fold(recipe, |recipe, &(key, value)| recipe.set(key, value));
+        let AnyExperiment::Cpu(experiment) = recipe.build_any().unwrap_or_else(|faults| panic!("{faults}")) else {
+            panic!("a program of CPUs")
+        };
+        run_cpu(&experiment, &Conduct::default()).outcome
+    };
+    let base = ran("base", &[]).time.core_cycles;
+    for (scheme, set) in [
+        ("light-wsp", &[][..]),
+        ("light-wsp", &[("light_wsp.commit", "pipelined")]),
+        ("light-wsp", &[("light_wsp.boundary_at", "fences")]),
+        ("capri", &[]),
+        ("cwsp", &[]),
+    ] {
+        let outcome = ran(scheme, set);
+        assert_eq!(outcome.end, durawarp::outcome::End::Finished, "{scheme} {set:?}");
+        assert!(outcome.verification.as_ref().is_none_or(|checks| checks.passed), "{scheme} {set:?}");
+        assert!(outcome.time.core_cycles < 20 * base, "{scheme} {set:?}: {}", outcome.time.core_cycles);
+    }
+    let published = ran("light-wsp", &[("light_wsp.boundary_at", "x86")]);
+    assert_ne!(published.end, durawarp::outcome::End::Finished);
+}
+
 #[test]
 fn factors_and_thresholds_out_of_range_are_refused_together() {
     let recipe = Experiment::of("treap").machine("lightwsp-cpu").profile("ci").scheme("light-wsp");

@@ -102,7 +102,28 @@ fn loads_that_acquire_have_boundaries_before_them_and_fences_where_the_reading_s
     let code = [NOP, load, b_type(0, 10, 0, -4), fence(2, 3), NOP, fence(3, 3), NOP, 0x8330_000f, EBREAK];
     assert_eq!(placed(&code, Acquires), [entry, (1, Order, 1), (5, Order, 1), behind(6)]);
     assert_eq!(placed(&code, X86), [entry, (5, Order, 1), behind(6)]);
-    assert_eq!(placed(&code, Fences), [entry, behind(4), (5, Order, 1), behind(6), (7, Order, 1), behind(8)]);
+    let around = [entry, (1, Waiting, 1), behind(4), (5, Order, 1), behind(6), (7, Order, 1), behind(8)];
+    assert_eq!(placed(&code, Fences), around);
+}
+
+#[test]
+fn a_loop_that_polls_has_a_boundary_before_it_and_one_that_searches_or_counts_has_none() {
+    use BoundaryReason::{Entry, Waiting};
+    let placed = |code: &[u32], sync| boundaries(code, &RegionOptions { sync, ..RegionOptions::default() });
+    let load = |rd, rs1| i_type(opcode::LOAD, 2, rd, rs1, 0);
+    let addi = |rd, rs1| i_type(opcode::IMMEDIATE, 0, rd, rs1, 4);
+    let entry = (0, Entry, 1);
+    // sd x0, (a2); 1: lw a0, (a2); addi a1, a1, 4; beq a0, x0, 1b; ebreak: libgomp counts its turns.
+    let polls = [store(), load(10, 12), addi(11, 11), b_type(0, 10, 0, -8), EBREAK];
+    assert_eq!(placed(&polls, SyncPlacement::Acquires), [entry, (1, Waiting, 1)]);
+    assert_eq!(placed(&polls, SyncPlacement::X86), [entry], "the paper's rule has none");
+    // lw a0, (a0): a list. lw a0, (a1), a1 counted up: an array. A count alone.
+    for (rd, rs1) in [(10, 10), (10, 11)] {
+        let searches = [store(), load(rd, rs1), addi(11, 11), b_type(0, 10, 0, -8), EBREAK];
+        assert_eq!(placed(&searches, SyncPlacement::Acquires), [entry], "from x{rs1}");
+    }
+    let counts = [store(), NOP, addi(11, 11), b_type(1, 11, 13, -8), EBREAK];
+    assert_eq!(placed(&counts, SyncPlacement::Acquires), [entry]);
 }
 
 /// Boundaries that are executed of these words, and the most stores of a region.

@@ -68,7 +68,11 @@ impl Boundaries {
                 found.put(at, BoundaryReason::Call);
             }
         }
-        // From here on nothing is taken away by merging: a reason of these replaces one of those.
+        // From here on nothing is taken away by merging: a reason of these replaces one of those. A hart that
+        // polls with a region open may wait for a store that the queues cannot take before this region ends.
+        if options.sync != SyncPlacement::X86 {
+            units.iter().flat_map(|unit| &unit.polls).for_each(|header| found.put(*header, BoundaryReason::Waiting));
+        }
         for (at, node) in graph.nodes.iter().enumerate() {
             let (at, class) = (at as u32, node.inst.class());
             if node.flow == Flow::Call {

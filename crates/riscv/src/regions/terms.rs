@@ -44,10 +44,11 @@ pub enum SyncPlacement {
     /// an instruction. Loads that acquire and stores that release are plain moves there, and so no boundary.
     /// The paper's. (gcc 12 makes an atomic of a store that releases: it has its boundaries.)
     X86,
-    /// These, loads that acquire (a fence orders them before what follows), and `pause`. Ours: what a region
-    /// has seen must not commit before the region that stored it.
+    /// These, loads that acquire (a fence orders them before what follows), `pause`, and loops that poll. Ours:
+    /// what a region has seen must not commit before the region that stored it, and who waits must not hold
+    /// others up.
     Acquires,
-    /// Every fence, before and behind, the store behind a release, and `pause`. Ours.
+    /// Every fence, before and behind, the store behind a release, `pause`, and loops that poll. Ours.
     Fences,
 }
 
@@ -121,7 +122,7 @@ pub enum BoundaryReason {
     System,
     /// The program has a `pm.region` here.
     Asked,
-    /// The hart is about to wait for others (`pause`).
+    /// The hart is about to wait for others (`pause`, a loop that polls).
     Waiting,
     /// The region would hold too many stores.
     Threshold,
@@ -159,7 +160,7 @@ impl BoundaryReason {
             BoundaryReason::AfterOrder => "behind a fence or atomic",
             BoundaryReason::System => "a system call",
             BoundaryReason::Asked => "pm.region",
-            BoundaryReason::Waiting => "pause",
+            BoundaryReason::Waiting => "a hart waits",
             BoundaryReason::Threshold => "threshold",
             BoundaryReason::Indirect => "an indirect jump",
             BoundaryReason::Unknown => "code of no function",

@@ -1,10 +1,11 @@
 //! Functions that share code without calls (cold parts, labels of assembly) as one unit, the order of its
 //! nodes, and its loops.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::graph::Graph;
-use super::terms::stores;
+use super::graph::{CodeNode, Flow, Graph};
+use super::terms::{stores, written};
+use crate::instruction::{Class, Op};
 
 /// Functions whose control flow is looked at together.
 #[derive(Debug)]
@@ -15,6 +16,9 @@ pub(super) struct Unit {
     pub(super) order: Vec<u32>,
     /// Nodes at which loops with stores begin.
     pub(super) headers: Vec<u32>,
+    /// Nodes at which loops begin that store nothing and load from one address again and again: a hart that
+    /// polls what another one will store.
+    pub(super) polls: Vec<u32>,
 }
 
 /// The units of a program, by their first function.
@@ -94,24 +98,42 @@ impl LoopWalk {
             }
         }
         order.reverse();
-        let mut headers: Vec<u32> =
-            back.iter().filter(|(from, to)| self.loop_stores(graph, *from, *to)).map(|(_, to)| *to).collect();
-        headers.sort_unstable();
-        headers.dedup();
-        Unit { nodes, order, headers }
+        let (mut headers, mut polls) = (Vec::new(), Vec::new());
+        for (from, header) in back {
+            let nodes = self.loop_of(from, header);
+            let of_loop = || nodes.iter().map(|node| &graph.nodes[*node as usize]);
+            if of_loop().any(|node| stores(&node.inst)) {
+                headers.push(header);
+            } else if polls_memory(of_loop) {
+                polls.push(header);
+            }
+        }
+        for list in [&mut headers, &mut polls] {
+            list.sort_unstable();
+            list.dedup();
+        }
+        Unit { nodes, order, headers, polls }
     }
 
-    /// Whether the loop of an arrow back, all that leads to its start without passing the header, stores.
-    fn loop_stores(&self, graph: &Graph, from: u32, header: u32) -> bool {
-        let mut seen = std::collections::BTreeSet::from([header, from]);
+    /// The loop of an arrow back: all that leads to its start without passing the header.
+    fn loop_of(&self, from: u32, header: u32) -> BTreeSet<u32> {
+        let mut seen = BTreeSet::from([header, from]);
         let mut left = vec![from];
-        let mut found = stores(&graph.nodes[header as usize].inst);
-        while let Some(node) = left.pop().filter(|_| !found) {
-            found = stores(&graph.nodes[node as usize].inst);
+        while let Some(node) = left.pop() {
             if node != header {
                 left.extend(self.before[node as usize].iter().filter(|before| seen.insert(**before)));
             }
         }
-        found
+        seen
     }
+}
+
+/// A loop of these nodes, without a store, loads from an address that it does not compute. Compilers leave
+/// such a load in such a loop where others may change what is there. Calls, of the system as well, have
+/// boundaries of their own in each turn, and may be what changes it.
+fn polls_memory<'a, I: Iterator<Item = &'a CodeNode>>(of_loop: impl Fn() -> I) -> bool {
+    let calls = |node: &CodeNode| matches!(node.flow, Flow::Call | Flow::CallAny) || node.inst.op == Op::Ecall;
+    let computed = of_loop().fold(0, |computed, node| computed | written(&node.inst, true));
+    let waits = |node: &CodeNode| node.inst.class() == Class::Load && computed >> node.inst.rs1 & 1 == 0;
+    !of_loop().any(calls) && of_loop().any(waits)
 }
