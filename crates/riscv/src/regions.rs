@@ -26,7 +26,7 @@
 //! | fences, atomics (behind) | the next region draws its ID once they are done ([`RegionOptions::after_sync`]) |
 //! | system calls (before and behind) | what the system does is a region of its own |
 //! | `pm.region`, `pause` | the program asks for it; the hart is about to wait |
-//! | loops that store nothing and load from one address again and again | the same: its region may be what others wait for |
+//! | loops that poll: no store, a load from one address | the same: others may wait for its region |
 //! | too many stores in a row | a region holds at most the threshold |
 //! | indirect jumps that are no returns | as one is executed, unless its target has a boundary |
 //! | before each instruction of unknown code | nothing is known of it |

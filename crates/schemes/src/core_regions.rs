@@ -18,8 +18,8 @@
 //! the last regions of the cores that called before, and a hart goes on from it when these have persisted.
 //! When the process ends, harts that run end their regions where they stand, with all registers. Invariants:
 //! who waits at a synchronisation has no region open, so that nobody waits in a circle; a path never waits
-//! for another core. A thread that spins with plain loads has ended its region before the loop, as the forming
-//! of regions has a boundary there (`regions` of the crate `riscv`). Not modelled: cores of several harts, which
+//! for another core. A thread that spins with plain loads has ended its region before the loop: regions are
+//! formed with a boundary there (`regions` of the crate `riscv`). Not modelled: cores of several harts, which
 //! are refused; what keeping the last region of a line costs.
 
 pub mod account;

@@ -44,9 +44,9 @@ pub enum SyncPlacement {
     /// an instruction. Loads that acquire and stores that release are plain moves there, and so no boundary.
     /// The paper's. (gcc 12 makes an atomic of a store that releases: it has its boundaries.)
     X86,
-    /// These, loads that acquire (a fence orders them before what follows), `pause`, and loops that poll. Ours:
-    /// what a region has seen must not commit before the region that stored it, and who waits must not hold
-    /// others up.
+    /// These, loads that acquire (a fence orders them before what follows), `pause`, and loops that poll.
+    /// Ours: what a region has seen must not commit before the region that stored it, and who waits must not
+    /// hold others up.
     Acquires,
     /// Every fence, before and behind, the store behind a release, `pause`, and loops that poll. Ours.
     Fences,
