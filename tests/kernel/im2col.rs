@@ -29,7 +29,7 @@ fn braces(list: &[i32]) -> String {
     format!("{{{}}}", list.iter().map(i32::to_string).collect::<Vec<_>>().join(", "))
 }
 
-/// Loads by an instruction of so many bytes, and waits.
+/// Loads `bytes` bytes by an instruction, and waits.
 fn load(instruction: &str, bytes: u32) -> String {
     format!(
         "@!q1 mbarrier.arrive.expect_tx.shared.b64 _, [bar], {bytes};\n@!q1 {instruction};\n\

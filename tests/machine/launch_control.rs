@@ -14,7 +14,7 @@ const KERNELS: &str = include_str!("../kernel/ptx/launch_control.ptx");
 /// CTAs of `steals` and of `shares`; clusters of these have four.
 const CTAS: [u64; 2] = [300, 192];
 
-/// Both one after another, on a machine of 16 SMs with so many CTAs each at most.
+/// Both one after another, on a machine of 16 SMs that hold `ctas` CTAs each.
 fn both(ctas: u32) -> (TempDir, Recipe) {
     both_of(KERNELS, ctas)
 }

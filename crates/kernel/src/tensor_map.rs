@@ -390,7 +390,8 @@ impl TensorMap {
 mod tests {
     use super::*;
 
-    fn map() -> TensorMap {
+    /// 10 x 10 x 3 elements of 4 bytes; boxes of 4 x 3 x 2 with every other row.
+    pub(super) fn map() -> TensorMap {
         TensorMap {
             dimensions: 3,
             elem: TensorElem::F32,

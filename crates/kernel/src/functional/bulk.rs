@@ -12,7 +12,7 @@ use super::super::launch::Launch;
 use super::super::launch_control::{ANSWER_BYTES, answer};
 use super::super::memory::FlatMemory;
 use super::super::semantics::atomic::{complete_bytes, put_elements};
-use super::super::tensor_map::{MAP_BYTES, TileRun};
+use super::super::tensor_map::MAP_BYTES;
 use super::super::warp::{BulkOperands, SharedPiece, Warp};
 use super::cluster::Peers;
 use super::interface::{AccessKind, Event, Observer, WarpAccess, Writer};
@@ -58,20 +58,6 @@ fn by_map(
     let Some(unread) = operands.unread else { return Ok((bulk, operands)) };
     let found = memory.slice(unread.address, MAP_BYTES).and_then(|bytes| bytes.first_chunk()).expect(THERE);
     operands.with_map(bulk, found, launch)
-}
-
-/// Each stretch of global memory that a copy has, and the number of its first byte in the copy; of what is
-/// not there in a tensor, no address.
-fn runs(operands: &BulkOperands) -> impl Iterator<Item = (u32, TileRun)> {
-    let mut from = 0;
-    std::iter::from_fn(move || {
-        if from == operands.bytes {
-            return None;
-        }
-        let (at, run) = (from, operands.run(from, operands.bytes));
-        from += run.bytes;
-        Some((at, run))
-    })
 }
 
 /// The shared memory of the CTA of a rank; that of a launch without clusters is the own one.
@@ -123,7 +109,7 @@ fn copy(
         return Ok(());
     }
     // Stretch by stretch of global memory; a swizzle cuts each into units of shared memory.
-    for (at, run) in runs(operands) {
+    for (at, run) in operands.runs() {
         let Some(global) = run.global else { continue };
         let found = memories.global.slice_mut(global, run.bytes as usize).expect(THERE);
         for SharedPiece { from, shared, bytes } in operands.pieces(at, run.bytes) {
@@ -137,7 +123,7 @@ fn copy(
 
 /// Writes what a copy has of global memory to one shared memory.
 fn bring(operands: &BulkOperands, global: &FlatMemory, to: &mut [u8]) {
-    for (at, run) in runs(operands) {
+    for (at, run) in operands.runs() {
         let Some(address) = run.global else {
             operands.fill(at, run.bytes, to);
             continue;
@@ -173,7 +159,7 @@ fn watch(watcher: &mut Watcher<'_>, pc: u32, bulk: Bulk, lane: u32, operands: &B
     // What is read comes first.
     let shared_first = bulk.kind.writes_global();
     for of_shared in [shared_first, !shared_first] {
-        for (at, run) in runs(operands) {
+        for (at, run) in operands.runs() {
             match (of_shared, run.global) {
                 // The grid's answer comes from no memory.
                 (false, _) if bulk.kind == BulkKind::Cancel => {}
@@ -208,7 +194,7 @@ pub(super) fn tell_bulk(
     copies: impl Iterator<Item = (Bulk, BulkOperands)>,
 ) {
     let copies = copies.filter_map(|(bulk, copy)| Some(by_map(bulk, copy, memory, launch).ok()?.1));
-    for (_, run) in copies.flat_map(|copy| runs(&copy).collect::<Vec<_>>()) {
+    for (_, run) in copies.flat_map(|copy| copy.runs().collect::<Vec<_>>()) {
         if let Some(address) = run.global
             && let Some(bytes) = memory.slice(address, run.bytes as usize)
         {

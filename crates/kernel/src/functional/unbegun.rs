@@ -1,7 +1,7 @@
 //! The clusters of a launch that have not begun: each begins in its turn, or a CTA that runs takes it from
 //! the grid (PTX ISA, `clusterlaunchcontrol.try_cancel`), and it never begins.
 //!
-//! Invariant: who asks gets the next in the order in which they begin.
+//! Invariant: a request gets the next in the order in which clusters begin.
 
 use std::ops::Range;
 

@@ -70,7 +70,7 @@ impl BulkKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BulkBytes {
     All,
-    /// All but so many at either end, which may lie outside an allocation (`.ignore_oob`).
+    /// All but some at either end, which may lie outside an allocation (`.ignore_oob`).
     Within,
     /// Those of each 16 whose bits are set (`.cp_mask`).
     Masked,

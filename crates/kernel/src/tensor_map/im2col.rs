@@ -36,7 +36,7 @@ pub struct PixelBox {
 
 value!(record PixelBox { pixels, lower, upper });
 
-/// Bits of a corner, or of an offset, of a tensor of so many dimensions.
+/// Bits of a corner, or of an offset, by the number of dimensions.
 fn bits(dimensions: u8) -> u32 {
     match dimensions {
         ..=3 => 16,
@@ -72,7 +72,7 @@ impl PixelOrder<'_> {
         if !(1..=MOST_PIXELS).contains(&pixels) {
             faults.push(format!("a copy has 1 to {MOST_PIXELS} pixels, not {pixels}"));
         }
-        // Corners, and that there is something between them.
+        // Each corner has a range, and the box between two is not empty.
         let most = (1 << (bits(n) - 1)) - 1;
         for d in 1..self.images() {
             for corner in [self.within.lower, self.within.upper].map(|corners| i32::from(corners[d - 1])) {

@@ -152,24 +152,9 @@ impl Tile {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Fill, PixelBox, Swizzle, TensorElem};
+    use super::super::PixelBox;
+    use super::super::tests::map;
     use super::*;
-
-    /// 10 x 10 x 3 elements of 4 bytes; boxes of 4 x 3 x 2 with every other row.
-    fn map() -> TensorMap {
-        TensorMap {
-            dimensions: 3,
-            elem: TensorElem::F32,
-            swizzle: Swizzle::None,
-            fill: Fill::Zeros,
-            address: 0x1_0000_0000,
-            strides: [64, 640, 0, 0],
-            sizes: [10, 10, 3, 1, 1],
-            box_sizes: [4, 3, 2, 1, 1],
-            steps: [1, 2, 1, 1, 1],
-            im2col: None,
-        }
-    }
 
     /// Addresses of all elements of a tile; none of those that are not there.
     fn elements(tile: &Tile) -> Vec<Option<u64>> {

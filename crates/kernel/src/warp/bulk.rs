@@ -57,7 +57,7 @@ value!(record BulkOperands { global, shared, bytes, barrier, moved, ranks, tile,
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MovedBytes {
     All,
-    /// All but so many at the beginning and at the end.
+    /// All but some at the beginning and at the end: how many there.
     Within {
         left: u8,
         right: u8,
@@ -127,6 +127,19 @@ impl BulkOperands {
             }
             Some(tile) => tile.run(from, most),
         }
+    }
+
+    /// All of these, each with the number of its first byte in the copy.
+    pub fn runs(&self) -> impl Iterator<Item = (u32, TileRun)> {
+        let mut from = 0;
+        std::iter::from_fn(move || {
+            if from == self.bytes {
+                return None;
+            }
+            let (at, run) = (from, self.run(from, self.bytes));
+            from += run.bytes;
+            Some((at, run))
+        })
     }
 
     /// Where `bytes` bytes of the copy from byte `from` on lie in shared memory.
@@ -220,15 +233,13 @@ impl BulkOperands {
 
     /// What is moved of global memory is there.
     fn moved_in_global(&self, launch: &Launch) -> Result<(), FaultKind> {
-        let mut from = 0;
-        while from < self.bytes {
-            let run = self.run(from, self.bytes);
-            if let Some(global) = run.global {
-                in_global(global, run.bytes, launch)?;
-            }
-            from += run.bytes;
+        // As a rule all of a tensor is.
+        if let Some(Tile { map, .. }) = &self.tile
+            && launch.addresses.containing(map.address, map.end() - 1).is_some()
+        {
+            return Ok(());
         }
-        Ok(())
+        self.runs().try_for_each(|(_, run)| run.global.map_or(Ok(()), |global| in_global(global, run.bytes, launch)))
     }
 
     /// Finds that both ends are there and aligned.
@@ -248,7 +259,7 @@ impl BulkOperands {
         match tile {
             // The machine's answer comes from no memory.
             _ if bulk.kind == BulkKind::Cancel => {}
-            Some(tile) => in_tensor(&tile, bytes, launch)?,
+            Some(_) => self.moved_in_global(launch)?,
             None => {
                 if !u64::from(bytes).is_multiple_of(ALIGN) {
                     let what = format!("a bulk copy of {bytes} bytes, which is no multiple of {ALIGN}");
@@ -281,19 +292,21 @@ fn place_of(address: u64, own: u32, launch: &Launch) -> (u32, u64) {
     if launch.cluster_ctas() > 1 { owner_of(address, own) } else { (own, address) }
 }
 
-/// Which bytes a copy moves, by the operands that say so.
-fn moved_bytes(moves: BulkBytes, which: [u32; 2]) -> Result<MovedBytes, FaultKind> {
+/// Which bytes a copy moves, by the operands that say so: those of its fragments from 2 on.
+fn moved_bytes(moves: BulkBytes, which: impl Fn(usize) -> u32) -> Result<MovedBytes, FaultKind> {
     match moves {
         BulkBytes::All => Ok(MovedBytes::All),
         // The mask has 16 bits of its register.
-        BulkBytes::Masked => Ok(MovedBytes::Masked(which[0] as u16)),
-        BulkBytes::Within => match which.iter().find(|bytes| **bytes >= ALIGN as u32) {
-            Some(bytes) => {
+        BulkBytes::Masked => Ok(MovedBytes::Masked(which(2) as u16)),
+        BulkBytes::Within => {
+            let ignored = [2, 3].map(which);
+            if let Some(bytes) = ignored.iter().find(|bytes| **bytes >= ALIGN as u32) {
                 let what = format!("a bulk copy that ignores {bytes} bytes at an end: 15 are the most");
-                Err(FaultKind::Asynchronous(what))
+                return Err(FaultKind::Asynchronous(what));
             }
-            None => Ok(MovedBytes::Within { left: which[0] as u8, right: which[1] as u8 }),
-        },
+            let [left, right] = ignored.map(|bytes| bytes as u8);
+            Ok(MovedBytes::Within { left, right })
+        }
     }
 }
 
@@ -302,23 +315,6 @@ fn in_global(address: u64, bytes: u32, launch: &Launch) -> Result<(), FaultKind>
     if bytes > 0 && last.is_none_or(|last| launch.addresses.containing(address, last).is_none()) {
         let hint = launch.addresses.describe(address);
         return Err(FaultKind::OutOfBounds { address, bytes, space: "global", hint });
-    }
-    Ok(())
-}
-
-/// Elements of the tensor that a tile has are allocated.
-fn in_tensor(tile: &Tile, bytes: u32, launch: &Launch) -> Result<(), FaultKind> {
-    // As a rule all of the tensor is.
-    if launch.addresses.containing(tile.map.address, tile.map.end() - 1).is_some() {
-        return Ok(());
-    }
-    let mut from = 0;
-    while from < bytes {
-        let run = tile.run(from, bytes);
-        if let Some(global) = run.global {
-            in_global(global, run.bytes, launch)?;
-        }
-        from += run.bytes;
     }
     Ok(())
 }
@@ -380,7 +376,7 @@ impl Warp {
             false => self.only(bulk, [to, at], own, launch)?,
         };
         let which = |at: usize| narrow(launch.kernel.fragments[inst.imm as usize].c[at]);
-        let moved = moved_bytes(bulk.moves, [2, 3].map(|at| if bulk.moves == BulkBytes::All { 0 } else { which(at) }))?;
+        let moved = moved_bytes(bulk.moves, which)?;
         // Of a tile this first address is that of its map.
         let first =
             if bulk.kind == BulkKind::Send { narrow(global).into() } else { self.operand64(global, launch, lane) };

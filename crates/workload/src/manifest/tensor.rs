@@ -71,7 +71,7 @@ pub(crate) struct TensorForm {
 /// What copies by a map have of the tensor.
 #[derive(Debug, Clone)]
 pub(crate) enum PartForm {
-    /// Boxes of so many elements of each dimension.
+    /// Boxes: elements of each dimension.
     Box(Vec<Expr>),
     /// Pixels in the order of a convolution.
     Pixels(Box<PixelForm>),

@@ -12,7 +12,6 @@ use super::super::ast::{Instruction, Operand};
 use super::super::draft::Arg;
 use super::super::lower::{Lower, Lowered};
 use super::super::types::{Bank, Ty};
-use super::cluster;
 use super::words::Mods;
 
 /// A side of a copy, as a modifier names it.
@@ -122,7 +121,10 @@ impl<'a> Lower<'_, 'a> {
                     let message = "a bulk copy to another CTA needs `.mbarrier::complete_tx::bytes`";
                     return Err(self.fault(i.opcode.at.clone(), message));
                 }
-                let bulk = if reduces { self.reduction_there(i, m)? } else { plain(BulkKind::Send) };
+                let mut bulk = plain(BulkKind::Send);
+                if reduces {
+                    (bulk.atom, _, bulk.elem) = self.reduction_there(i, m, "cp.reduce.async.bulk")?;
+                }
                 let [to, from, size, barrier] = self.operands(i)?;
                 let (shared, from) = (self.shared_operand(to)?, self.shared_operand(from)?);
                 let (size, barrier) = (self.src(size, Ty::U32)?, self.shared_operand(barrier)?);
@@ -136,7 +138,7 @@ impl<'a> Lower<'_, 'a> {
         }
     }
 
-    /// A load of which so many bytes at either end may lie outside an allocation.
+    /// A load whose first and last bytes may lie outside an allocation: two operands say how many of them.
     fn load_within(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
         let [to, from, size, left, right, barrier] = self.without_hint(i, m)?;
         let (shared, from) = (self.shared_operand(to)?, self.global_operand(from)?);
@@ -201,18 +203,6 @@ impl<'a> Lower<'_, 'a> {
         };
         match ty.elem().filter(|_| types.iter().any(|word| Ty::parse(word) == Some(ty))) {
             Some(elem) => Ok(Bulk { atom, elem, ..plain(BulkKind::Reduce) }),
-            None => self.bad_type(i, ty),
-        }
-    }
-
-    /// The same to shared memory of a CTA of the cluster.
-    fn reduction_there(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered<Bulk> {
-        let Some((atom, types)) = m.one_of(&cluster::REDUCTIONS) else {
-            return Err(self.fault(i.opcode.at.clone(), "`cp.reduce.async.bulk` needs an operation such as `.add`"));
-        };
-        let ty = self.ty(i, m)?;
-        match ty.elem().filter(|_| types.iter().any(|word| Ty::parse(word) == Some(ty))) {
-            Some(elem) => Ok(Bulk { atom, elem, ..plain(BulkKind::Send) }),
             None => self.bad_type(i, ty),
         }
     }

@@ -24,7 +24,7 @@ pub(super) const FAMILY: &[Family] =
 
 /// Operations of `red.async`, and of bulk reductions into shared memory of a CTA of the cluster; the types
 /// that each has.
-pub(super) const REDUCTIONS: [(&str, (AtomOp, &[&str])); 8] = [
+const REDUCTIONS: [(&str, (AtomOp, &[&str])); 8] = [
     ("add", (AtomOp::Add, &["u32", "s32", "u64"])),
     ("inc", (AtomOp::Inc, &["u32"])),
     ("dec", (AtomOp::Dec, &["u32"])),
@@ -113,12 +113,7 @@ impl<'a> Lower<'_, 'a> {
     pub(super) fn reduce_async(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
         self.completes(i, m)?;
         m.skip(|text| matches!(text, "relaxed" | "cluster" | "shared::cluster"));
-        let Some((atom, types)) = m.one_of(&REDUCTIONS) else {
-            return Err(self.fault(i.opcode.at.clone(), "`red.async` needs an operation such as `.add`"));
-        };
-        let ty = self.ty(i, m)?;
-        let known = types.iter().any(|word| Ty::parse(word) == Some(ty));
-        let Some(elem) = ty.elem().filter(|_| known) else { return self.bad_type(i, ty) };
+        let (atom, ty, elem) = self.reduction_there(i, m, "red.async")?;
         let [to, a, barrier] = self.operands(i)?;
         let (a, to, barrier) = (self.src(a, ty)?, self.address(to, Space::Shared)?, self.shared_operand(barrier)?);
         let mem = Mem {
@@ -130,6 +125,23 @@ impl<'a> Lower<'_, 'a> {
         };
         self.emit(Op::Mem(mem), Class::Mem, &[], &[to.base, a, Arg::None, barrier], to.offset);
         Ok(())
+    }
+
+    /// The operation of a reduction in shared memory of a CTA of the cluster, and its type.
+    pub(super) fn reduction_there(
+        &mut self,
+        i: &'a Instruction<'a>,
+        m: &mut Mods<'_, 'a>,
+        name: &str,
+    ) -> Lowered<(AtomOp, Ty, Elem)> {
+        let Some((atom, types)) = m.one_of(&REDUCTIONS) else {
+            return Err(self.fault(i.opcode.at.clone(), format!("`{name}` needs an operation such as `.add`")));
+        };
+        let ty = self.ty(i, m)?;
+        match ty.elem().filter(|_| types.iter().any(|word| Ty::parse(word) == Some(ty))) {
+            Some(elem) => Ok((atom, ty, elem)),
+            None => self.bad_type(i, ty),
+        }
     }
 
     fn completes(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {

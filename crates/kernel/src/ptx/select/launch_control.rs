@@ -76,50 +76,49 @@ impl<'a> Lower<'_, 'a> {
             );
             return Err(self.fault(i.opcode.at.clone(), message));
         }
-        // Only the words that are asked for are moved on.
         let [d, from] = self.operands(i)?;
-        let words = self.answer_words(from)?;
         if asks_whether {
-            let d = self.dst(d, Bank::Pred)?;
-            let zero = self.body.literal(Bank::R32, 0);
+            let taken = Arg::Reg(self.body.register(Bank::R32));
+            self.answer_word(from, TAKEN, taken)?;
+            let (d, zero) = (self.dst(d, Bank::Pred)?, self.body.literal(Bank::R32, 0));
             let compare = Compare { kind: CompareKind::Int32(IntCmp::Ne), combine: Combine::None };
-            self.emit(Op::Alu(AluOp::Setp(compare)), Class::Compare, &[d], &[words[TAKEN], zero, Arg::None], 0);
+            self.emit(Op::Alu(AluOp::Setp(compare)), Class::Compare, &[d], &[taken, zero, Arg::None], 0);
             return Ok(());
         }
         if let Some(word) = dimension {
-            return self.give_word(d, words[word]);
+            let d = self.dst(d, Bank::R32)?;
+            return self.answer_word(from, word, d);
         }
         let parts = self.elements(d)?.into_owned();
-        if parts.len() != words.len() {
+        if parts.len() != TAKEN + 1 {
             return Err(self.fault(d.at.clone(), format!("expected 4 element(s), found {}", parts.len())));
         }
-        for (number, part) in parts.iter().enumerate() {
-            let word = if number == TAKEN { self.body.literal(Bank::R32, 0) } else { words[number] };
-            if !matches!(part.kind, OperandKind::Name { name: "_", .. }) {
-                self.give_word(part, word)?;
+        // `_` is nowhere.
+        for (word, part) in parts.iter().enumerate() {
+            if matches!(part.kind, OperandKind::Name { name: "_", .. }) {
+                continue;
+            }
+            let d = self.dst(part, Bank::R32)?;
+            if word == TAKEN {
+                let zero = self.body.literal(Bank::R32, 0);
+                self.emit(Op::Alu(AluOp::Mov32), Class::Logic, &[d], &[zero], 0);
+            } else {
+                self.answer_word(from, word, d)?;
             }
         }
         Ok(())
     }
 
-    fn give_word(&mut self, d: &Operand<'a>, word: Arg) -> Lowered {
-        let d = self.dst(d, Bank::R32)?;
-        self.emit(Op::Alu(AluOp::Mov32), Class::Logic, &[d], &[word], 0);
-        Ok(())
-    }
-
-    /// The words of a register of 128 bits.
-    fn answer_words(&mut self, from: &Operand<'a>) -> Lowered<[Arg; 4]> {
+    /// Moves a word of a register of 128 bits, an answer, to `d`.
+    fn answer_word(&mut self, from: &Operand<'a>, word: usize, d: Arg) -> Lowered {
         let halves = self.elements(from)?.into_owned();
-        let [low, high] = halves.as_slice() else {
+        if halves.len() != 2 {
             return Err(self.fault(from.at.clone(), "expected a register of type `.b128`"));
-        };
-        let mut words = [Arg::None; 4];
-        for (pair, half) in words.chunks_exact_mut(2).zip([low, high]) {
-            let half = self.src(half, Ty::B64)?;
-            pair.fill_with(|| Arg::Reg(self.body.register(Bank::R32)));
-            self.emit(Op::Alu(AluOp::Split(Split::Unpack2x32)), Class::Logic, pair, &[half], 0);
         }
-        Ok(words)
+        let half = self.src(&halves[word / 2], Ty::B64)?;
+        let mut words = [Arg::None; 2];
+        words[word % 2] = d;
+        self.emit(Op::Alu(AluOp::Split(Split::Unpack2x32)), Class::Logic, &words, &[half], 0);
+        Ok(())
     }
 }
