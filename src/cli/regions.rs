@@ -250,7 +250,7 @@ fn reason(reason: Reason) -> &'static str {
         Reason::AfterOrder => "behind a barrier or atomic",
         Reason::Loop => "a loop stores or waits for others",
         Reason::Exit => "exit",
-        Reason::Waiting => "lanes are about to wait",
+        Reason::Waiting => "lanes or the warp wait next",
         Reason::Threshold => "threshold",
     }
 }

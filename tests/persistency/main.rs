@@ -28,3 +28,4 @@ mod schemes;
 mod scoped_barriers;
 mod scoped_visibility;
 mod verb_mutants;
+mod waits;

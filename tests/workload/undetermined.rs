@@ -377,6 +377,28 @@ fn a_bulk_copy_reads_plain_stores_behind_order_and_a_fence_between_proxies() {
     }
     assert_eq!(races_of_copy(of_shared, meet, "", out), [""; 0]);
     assert_eq!(races_of_copy(of_shared, meet, "", into).len(), 1, "global memory is not of its fence");
+    // The warps meet before the fence, and hand over by an `mbarrier`, or by a flag, alone.
+    let phase = |fence: &str| {
+        format!(
+            "setp.lt.u32 %p2, %r1, 32; @!%p1 mbarrier.init.shared::cta.b64 [%r9+640], 32; bar.sync 0;\n\
+             @%p2 {fence} @%p2 mbarrier.arrive.shared::cta.b64 _, [%r9+640];\n\
+             W: mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r9+640], 0; @!%p2 bra W;"
+        )
+    };
+    let flag = |fence: &str| {
+        format!(
+            "setp.lt.u32 %p2, %r1, 32; @!%p1 st.shared.u32 [%r9+640], 0; bar.sync 0; bar.warp.sync -1;\n\
+             @%p2 {fence} @!%p1 st.release.cta.shared.u32 [%r9+640], 1;\n\
+             W: ld.acquire.cta.shared.u32 %r12, [%r9+640]; setp.eq.u32 %p2, %r12, 0; @%p2 bra W;"
+        )
+    };
+    let first = "setp.ne.u32 %p1, %r1, 0;";
+    for meet in [&phase as &dyn Fn(&str) -> String, &flag] {
+        assert_eq!(races_of_copy(first, &meet(fence), "", out), [""; 0]);
+        assert_eq!(races_of_copy(first, &meet(fence), "", into), [""; 0]);
+        assert_eq!(races_of_copy(first, &meet(of_shared), "", out), [""; 0]);
+        assert_eq!(races_of_copy(first, &meet("fence.acq_rel.cta;"), "", out).len(), 1, "of another proxy");
+    }
     // What a copy writes: ordered, whatever fences there are.
     let over = into.replace("[%r9+768]", "[%r9]");
     assert_eq!(races_of_copy(fence, meet, "", &over), [""; 0]);

@@ -18,7 +18,7 @@
 //! | the entry | the first region begins there |
 //! | exits (before) | a thread's last program counter then says that it is done |
 //! | a loop with stores | a region holds at most the threshold |
-//! | a loop with a volatile load | it may wait for a warp whose stores stay in a queue until this warp's region ends |
+//! | waits for other warps | their stores may stay in a queue until this region ends (`regions/waits.rs`) |
 //! | fences, barriers, atomics (before) | the paper's rule |
 //! | barriers, atomics (after) | the next region draws its number once they have happened |
 //! | the program's `pm.region` | the program asks for it |
@@ -78,6 +78,7 @@ mod terms;
 mod uniform;
 mod unroll;
 mod values;
+mod waits;
 
 use std::sync::Arc;
 
@@ -90,6 +91,7 @@ use emit::{Added, CONSTS32, CONSTS64};
 use homes::Homes;
 use plan::{BOUNDARY_STORES, CheckpointPlan, Ground};
 use values::Values;
+use waits::Waits;
 
 pub use layout::{Area, Layout};
 pub use resume::{Restart, ResumeError, ResumePoint};
@@ -202,13 +204,16 @@ pub fn form(kernel: &Kernel, options: &RegionOptions) -> Result<Formed, RegionEr
         divergence = uniform::divergence(&code, kernel);
     }
     let values = Values::new(&code);
+    let waits = Waits::new(&code, kernel);
     let ground = Ground {
         code: &code,
         forks: &divergence.forks,
         values: &values,
+        waits: &waits,
         threshold: options.threshold_stores,
         scratch: options.scratch,
         prune: options.prune,
+        draws_at_boundary: !options.after_sync,
     };
     // Boundaries before homes: what is stored at all, and where, is known only with the plan.
     let fixed = fixed(&code, options);
@@ -456,13 +461,16 @@ mod tests {
                     let options = RegionOptions { threshold_stores: threshold, ..RegionOptions::default() };
                     let code = Code::new(items_of(kernel), kernel);
                     let (divergence, values) = (uniform::divergence(&code, kernel), Values::new(&code));
+                    let waits = Waits::new(&code, kernel);
                     let ground = Ground {
                         code: &code,
                         forks: &divergence.forks,
                         values: &values,
+                        waits: &waits,
                         threshold,
                         scratch: options.scratch,
                         prune: options.prune,
+                        draws_at_boundary: false,
                     };
                     let fixed = fixed(&code, &options);
                     let once = place(&ground, &fixed);

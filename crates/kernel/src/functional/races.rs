@@ -187,6 +187,8 @@ pub(super) struct Flag {
     pub(super) device: Clocks,
     /// What is published to one CTA.
     cta: Option<(u64, Clocks)>,
+    /// What fences between proxies of those who published stand behind, in shared and in global memory.
+    proxied: [Clocks; 2],
     /// It is part of an `mbarrier`: plain loads test it.
     pub(super) phases: bool,
 }
@@ -423,6 +425,7 @@ impl<'a> RaceWatch<'a> {
                             .iter()
                             .filter(|(of, _)| *of == access.cta)
                             .for_each(|(_, clocks)| known.seen.join(clocks));
+                        known.proxied.iter_mut().zip(&flag.proxied).for_each(|(own, other)| own.join(other));
                     }
                     strong |= flag.phases;
                 }
@@ -441,6 +444,7 @@ impl<'a> RaceWatch<'a> {
                     let [of_cta, of_device] =
                         if releases { [&known.seen; 2] } else { [&known.fenced[0], &known.fenced[1]] };
                     flag.device.join(of_device);
+                    flag.proxied.iter_mut().zip(&known.proxied).for_each(|(all, own)| all.join(own));
                     match &mut flag.cta {
                         Some((of, clocks)) if *of == cta => clocks.join(of_cta),
                         other => *other = Some((cta, of_cta.clone())),

@@ -7,8 +7,8 @@
 use super::super::cfg::{BitSet, Blocks, Flow};
 use super::super::dataflow::{Edges, flow_of, live};
 use super::super::ir::{
-    AtomOp, BarrierRed, CacheOp, Class, Elem, Gathering, Guard, Hazards, Inst, Kernel, Mem, MemKind, NEVER, NONE, Op,
-    PmOp, SourcePos, Space,
+    AtomOp, BarrierRed, Class, Elem, Gathering, Guard, Hazards, Inst, Kernel, Mem, MemKind, NEVER, NONE, Op, PmOp,
+    SourcePos, Space,
 };
 
 /// One instruction of a [`Code`].
@@ -113,11 +113,6 @@ pub(super) fn words(inst: &Inst, scratch: bool) -> u32 {
         Op::Mem(mem) if writes(mem) && (scratch || !in_scratch(mem)) => mem.bytes().div_ceil(8),
         _ => u32::from(scratch && gathering(inst).is_some()),
     }
-}
-
-/// A load of what others may have changed (`ld.volatile`, `ld.acquire`): in a loop, a wait for them.
-pub(super) fn looks_again(inst: &Inst) -> bool {
-    matches!(inst.op, Op::Mem(mem) if mem.kind == MemKind::Load && mem.cache == CacheOp::Volatile)
 }
 
 fn in_scratch(mem: Mem) -> bool {

@@ -9,16 +9,18 @@
 //!
 //! Faults that a boundary mends, in the order in which they are looked for:
 //! 1. a loop that stores or polls memory, without a boundary;
-//! 2. lanes that wait after something that they must not repeat alone, while other lanes of the warp may pass
+//! 2. a store before the warp stands until others act (`waits.rs`);
+//! 3. lanes that wait after something that they must not repeat alone, while other lanes of the warp may pass
 //!    a boundary (`regions.rs`, "Divergence");
-//! 3. more stores between boundaries than the threshold.
+//! 4. more stores between boundaries than the threshold.
 
 use super::super::cfg::BitSet;
 use super::super::ir::{Guard, Inst, MemKind, NEVER, Op};
-use super::code::{Code, looks_again, words};
+use super::code::{Code, words};
 use super::terms::Reason;
 use super::uniform::Fork;
 use super::values::{Restore, Values};
+use super::waits::Waits;
 
 /// Stores of a boundary itself: the program counter.
 pub(super) const BOUNDARY_STORES: u32 = 1;
@@ -29,9 +31,12 @@ pub(super) struct Ground<'a> {
     pub(super) code: &'a Code,
     pub(super) forks: &'a [Fork],
     pub(super) values: &'a Values,
+    pub(super) waits: &'a Waits,
     pub(super) threshold: u32,
     pub(super) scratch: bool,
     pub(super) prune: bool,
+    /// A region has its number before it stores anything.
+    pub(super) draws_at_boundary: bool,
 }
 
 /// Checkpoint stores of a set of boundaries, and what its regions come to.
@@ -156,7 +161,8 @@ impl Ground<'_> {
         let cycle = code.edges.cycles(&plan.boundary);
         let mut heads = std::collections::BTreeMap::new();
         for pc in 0..code.len() {
-            let matters = self.words_of(plan, pc) > 0 || looks_again(&code.items[pc].inst);
+            let waits = self.waits.polls[pc] && (plan.stored[pc] > 0 || self.draws_at_boundary);
+            let matters = waits || self.words_of(plan, pc) > 0;
             if matters && cycle[pc] != u32::MAX {
                 // The first place of a cycle in program order is the header of its outermost loop.
                 heads.entry(cycle[pc]).or_insert_with(|| (0..code.len()).find(|&p| cycle[p] == cycle[pc]));
@@ -164,6 +170,11 @@ impl Ground<'_> {
         }
         if !heads.is_empty() {
             return Some((Reason::Loop, heads.into_values().flatten().map(|pc| pc as u32).collect()));
+        }
+        let stored = |pc: &u32| plan.stored[*pc as usize] > 0 && !plan.boundary[*pc as usize];
+        let blocking: Vec<u32> = self.waits.blocking.iter().copied().filter(stored).collect();
+        if !blocking.is_empty() {
+            return Some((Reason::Waiting, blocking));
         }
         let unsaved = |pc: usize| plan.tied[pc] && !plan.boundary[pc];
         let mut waiting = Vec::new();

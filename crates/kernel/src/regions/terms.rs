@@ -77,7 +77,7 @@ pub enum Reason {
     Loop,
     /// Lanes exit.
     Exit,
-    /// Lanes are about to wait for others of their warp.
+    /// Lanes are about to wait for others of their warp, or a warp for others.
     Waiting,
     /// The region would hold too many stores.
     Threshold,

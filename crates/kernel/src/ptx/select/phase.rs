@@ -57,8 +57,8 @@ impl<'a> Lower<'_, 'a> {
             return self.pending_count(i, m);
         }
         self.in_shared_memory(i, m)?;
-        // The warps of a CTA share its memory, in which accesses happen in order. The warps of a CTA share
-        // its memory, in which accesses happen in order: only other CTAs need a fence.
+        // The warps of a CTA share its memory, in which accesses happen in order: only other CTAs need a
+        // fence.
         let relaxed = m.take("relaxed");
         let orders = m.take("cluster") && !relaxed;
         m.skip(|word| matches!(word, "release" | "acquire" | "cta"));
