@@ -37,6 +37,7 @@ mod optane;
 mod persist_stalls;
 mod policies;
 mod products;
+mod programmatic;
 mod random_kernels;
 mod registers;
 mod replacement;

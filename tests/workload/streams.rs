@@ -98,7 +98,7 @@ fn launches_of_two_streams_overlap_and_an_event_joins_them() {
     assert_eq!((both[0], d[0]), (a[1], a[1]), "one waits for the event, one for its stream");
     let streams: Vec<_> = outcome.launches.iter().map(|launch| launch.stream).collect();
     assert_eq!(streams, [Some(1), Some(2), Some(2), Some(1)]);
-    assert_eq!(outcome.streams, Some(Streams { streams: 2, most_at_once: 2, one_by_one: None }));
+    assert_eq!(outcome.streams, Some(Streams { streams: 2, programmatic: 0, most_at_once: 2, one_by_one: None }));
     let [text] = unmodelled(&outcome)[..] else { panic!("{:?}", outcome.validity) };
     assert!(text.starts_with("up to 2 launches ran at once"), "{text}");
 }
@@ -188,6 +188,35 @@ fn a_cut_run_tells_of_launches_that_have_begun() {
 }
 
 #[test]
+fn a_programmatic_launch_hides_behind_the_one_before_it_or_says_why_not() {
+    let kernels =
+        PTX.replace("ret;", "griddepcontrol.wait;\n    ret;").replacen("{", "{\n griddepcontrol.launch_dependents;", 1);
+    let steps = |keys: &str| spin(0, 3000, "") + &spin(64, 1000, keys) + &spin(128, 10, "");
+    let ran = |keys: &str, scheme: &str| {
+        let manifest = format!("{HEAD}{}", steps(keys));
+        let folder = folder("programmatic", &[("workload.toml", &manifest), ("kernel.ptx", &kernels)]);
+        let recipe = Experiment::of(folder.display().to_string()).scheme(scheme).set("sm.count", 4);
+        let outcome = recipe.build().unwrap_or_else(|faults| panic!("{faults}")).run();
+        assert!(outcome.verification.as_ref().is_some_and(|verification| verification.passed));
+        outcome
+    };
+    let (plain, overlapped, strict) =
+        (ran("", "base"), ran("programmatic = true", "base"), ran("programmatic = true", "strict"));
+    let [a, b, c] = intervals(&plain)[..] else { panic!("three launches") };
+    let [d, e, f] = intervals(&overlapped)[..] else { panic!("three launches") };
+    assert_eq!((a[1], b[1], d), (b[0], c[0], a));
+    assert!(e[0] < d[1] && e[1] < b[1], "{d:?} {e:?}");
+    assert_eq!(f[0], e[1], "the third is none");
+    assert_eq!(overlapped.streams, Some(Streams { streams: 1, programmatic: 1, most_at_once: 2, one_by_one: None }));
+    assert_eq!(overlapped.launches[1].stream, None);
+    assert_eq!((plain.streams.as_ref(), plain.warnings.len()), (None, 0));
+    let text = "a programmatic launch and the one before it ran one after another, though they may have overlapped: \
+                scheme strict hears of one kernel at a time";
+    assert_eq!(unmodelled(&strict), [text]);
+    assert_eq!(intervals(&strict).len(), 3);
+}
+
+#[test]
 fn faults_of_streams_and_events_have_places_and_names() {
     let fault = |keys: &str| {
         let steps = spin(0, 1, "record = \"left\"") + &spin(64, 1, keys);
@@ -199,5 +228,6 @@ fn faults_of_streams_and_events_have_places_and_names() {
     assert_eq!(fault("stream = 2\nwait = \"lefd\"").as_deref(), Some(text));
     let text = "20:10: `stream` must be an integer from 0, found the integer -1";
     assert_eq!(fault("stream = -1").as_deref(), Some(text));
+    assert!(fault("programmatic = 1").unwrap().contains("`programmatic` must be"));
     assert!(fault("record = 5").unwrap().contains("`record` must be"));
 }

@@ -85,9 +85,9 @@ pub trait HostProgram: Send + std::fmt::Debug {
     /// does not fit its parameter).
     fn next(&mut self, read: Option<u64>) -> Result<HostAction, String>;
 
-    /// Its launches are of several streams, so that some may run at once: a device may ask for the next
-    /// action while launches run.
-    fn has_streams(&self) -> bool {
+    /// Some of its launches may run at once, as they are of several streams, or programmatic: a device may
+    /// ask for the next action while launches run.
+    fn overlaps(&self) -> bool {
         false
     }
 

@@ -132,6 +132,8 @@ pub enum Op {
     Barrier(Barrier),
     /// A step at the barrier of a cluster of CTAs; the order of memory is a fence's before and behind it.
     Cluster(ClusterStep),
+    /// A step of a launch that overlaps the one that it depends on.
+    Grid(GridStep),
     /// A memory fence.
     Fence(Scope),
     /// The active lanes end.
@@ -187,6 +189,16 @@ pub enum ClusterStep {
     /// `barrier.cluster.arrive`.
     Arrive,
     /// `barrier.cluster.wait`: for the phase in which they arrived.
+    Wait,
+}
+
+/// What a CTA does at the border of a launch that another depends on, or that depends on another
+/// ([`Launch::programmatic`](crate::launch::Launch::programmatic)).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GridStep {
+    /// `griddepcontrol.launch_dependents`: of this CTA the launch that depends on this one may begin.
+    LaunchDependents,
+    /// `griddepcontrol.wait`: for the end of the launches that this one depends on.
     Wait,
 }
 

@@ -224,6 +224,10 @@ pub struct Launch {
     pub stream: u64,
     /// Launches of other streams that it begins after, by their numbers in the program from 0.
     pub after: Vec<u32>,
+    /// It begins when every CTA of the launch before it in its stream has let it, by
+    /// `griddepcontrol.launch_dependents`, or has ended (CUDA's attribute
+    /// `cudaLaunchAttributeProgrammaticStreamSerialization`).
+    pub programmatic: bool,
 }
 
 /// The launches of a host program that still run, by their numbers: what a saved machine says of a launch.
@@ -468,6 +472,7 @@ impl Launch {
             traced: None,
             stream: 0,
             after: Vec::new(),
+            programmatic: false,
         })
     }
 
@@ -490,6 +495,7 @@ impl Launch {
             traced: None,
             stream: 0,
             after: Vec::new(),
+            programmatic: false,
             kernel,
         }
     }

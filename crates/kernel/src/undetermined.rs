@@ -116,7 +116,7 @@ pub(super) fn is_seen(inst: &Inst) -> bool {
         Op::Mem(mem) => !matches!(mem.kind, MemKind::Load | MemKind::Texture(_) | MemKind::Matrix(_)),
         Op::Branch { .. } | Op::Exit | Op::Trap(_) | Op::Barrier(_) | Op::Call { .. } | Op::Return | Op::Pm(_) => true,
         Op::Bulk(_) => true,
-        Op::Cluster(_) => true,
+        Op::Cluster(_) | Op::Grid(_) => true,
         Op::Alu(_)
         | Op::Fence(_)
         | Op::Nop

@@ -12,7 +12,8 @@
 //! performed.
 //!
 //! Launches of several streams overlap (`in_flight`): the program is read ahead up to a step that is no
-//! launch, which begins when all launches before it are over. Only what the host of a trace copied in goes to
+//! launch, which begins when all launches before it are over. So do launches of one stream of which the later
+//! is programmatic, from where the earlier one lets it begin. Only what the host of a trace copied in goes to
 //! the L2 while launches run, at once and in list order, as Accel-Sim has it.
 //!
 //! Source: GPGPU-Sim's CTA issue (one CTA a core a cycle); launch latency `SM6_TITANX`; streams: Accel-Sim's
@@ -104,6 +105,8 @@ pub struct LaunchRecord {
     pub kernel: String,
     /// Its stream.
     pub stream: u64,
+    /// It may begin before the launch before it in its stream is over.
+    pub programmatic: bool,
     /// CTAs in x, y, z.
     pub grid: [u32; 3],
     /// Threads of a CTA in x, y, z.
@@ -121,7 +124,7 @@ pub struct LaunchRecord {
     pub cta_ends: Vec<Time>,
 }
 
-value!(record LaunchRecord { kernel, stream, grid, block, start, end, occupancy, carveout, cta_ends });
+value!(record LaunchRecord { kernel, stream, programmatic, grid, block, start, end, occupancy, carveout, cta_ends });
 
 /// What is under way besides launches.
 #[derive(Debug)]
@@ -234,9 +237,9 @@ impl CommandProcessor {
         self.host.load_program(from)
     }
 
-    /// Launches of several streams, where the program has any, run at once, up to `most` of them.
+    /// Launches that may overlap, where the program has any, run at once, up to `most` of them.
     pub fn overlap(&mut self, most: u32) {
-        self.flight = InFlight::new(if self.host.has_streams() { most } else { 1 });
+        self.flight = InFlight::new(if self.host.overlaps() { most } else { 1 });
     }
 
     /// Launches may run at once.
@@ -404,6 +407,7 @@ impl CommandProcessor {
         self.records.push(LaunchRecord {
             kernel: launch.kernel.name.clone(),
             stream: launch.stream,
+            programmatic: launch.programmatic,
             grid: launch.grid,
             block: launch.block,
             start: Time::MAX,
@@ -465,7 +469,7 @@ impl CommandProcessor {
         self.ctas_known += waiting.sequence.ctas();
         let number = waiting.number;
         let place = self.flight.begin(waiting, demand, cx.now() + launch_ticks);
-        let at = LaunchPlace { place, number };
+        let at = LaunchPlace { place, number, depends: self.flight.depends(place) };
         for sm in self.ports.to_sms() {
             sm.send(SmMsg::Start { launch: launch.clone(), at, l1_ways }, launch_ticks, cx);
         }
@@ -526,21 +530,30 @@ impl CommandProcessor {
     }
 
     /// A CTA of an SM has ended; the kernel ends with its last.
-    fn cta_done(&mut self, sm: u16, place: u8, cx: &mut Ctx<'_, Msg>) {
+    fn cta_done(&mut self, (sm, place): (u16, u8), let_go: bool, cx: &mut Ctx<'_, Msg>) {
         let running = self.flight.at(place);
         self.ctas.end_cta(&mut running.grid, sm);
+        running.let_go += u64::from(!let_go);
         self.ctas_ended += 1;
         if running.grid.is_part() {
             self.records[running.number as usize].cta_ends.push(cx.now());
         }
         if !running.grid.is_over() {
+            let lets_go = running.lets_go();
             self.dispatch(cx);
             self.check_barrier(place, cx);
+            if lets_go && self.flight.waiting() > 0 {
+                self.advance(cx);
+            }
+            return;
+        }
+        // A launch is over when those before it in its stream are.
+        if self.flight.depends(place) {
             return;
         }
         match self.persistency.kernel_end(&self.ports, cx) {
             Boundary::WriteBackL2 => self.write_back_l2(place, cx),
-            _ => self.end_launch(place, cx),
+            _ => self.end_launches(place, cx),
         }
     }
 
@@ -555,11 +568,21 @@ impl CommandProcessor {
         }
     }
 
-    fn end_launch(&mut self, place: u8, cx: &mut Ctx<'_, Msg>) {
-        let number = self.flight.at(place).number;
-        self.flight.end(place);
-        self.records[number as usize].end = cx.now();
-        self.persistency.note(FactKind::KernelEnded, number, cx.now());
+    /// A launch is over, and with it what depended on it and has nothing left to do.
+    fn end_launches(&mut self, place: u8, cx: &mut Ctx<'_, Msg>) {
+        let mut over = Some(place);
+        while let Some(place) = over {
+            let number = self.flight.at(place).number;
+            self.records[number as usize].end = cx.now();
+            self.persistency.note(FactKind::KernelEnded, number, cx.now());
+            let next = self.flight.end(place);
+            over = next.filter(|next| self.flight.at(*next).grid.is_over());
+            // Its warps may pass `griddepcontrol.wait`. The launch itself may still be on its way.
+            if let Some(place) = next.filter(|_| over.is_none()) {
+                let after = self.flight.at(place).grid.first().saturating_sub(cx.now()) + 1;
+                self.ports.to_sms().for_each(|sm| sm.send(SmMsg::PrerequisitesOver { place }, after, cx));
+            }
+        }
         if self.host.halts_after_launches {
             cx.halt();
         }
@@ -574,12 +597,22 @@ impl CommandProcessor {
 
     /// A CTA on an SM asks for a cluster that has not begun: it gets the next, which does not begin any more.
     fn cancel(&mut self, (sm, place, copy): (u16, u8, u16), cx: &mut Ctx<'_, Msg>) {
-        let grid = &mut self.flight.at(place).grid;
-        let first = grid.take_cluster();
+        let running = self.flight.at(place);
+        let first = running.grid.take_cluster();
         if first.is_some() {
-            self.ctas_known -= u64::from(grid.cluster_ctas());
+            let ctas = u64::from(running.grid.cluster_ctas());
+            running.let_go += ctas;
+            self.ctas_known -= ctas;
         }
         self.ports.to_sm(sm).send(SmMsg::Cancelled { copy, first }, 0, cx);
+    }
+
+    /// A CTA lets the launch begin that depends on its own.
+    fn let_go(&mut self, place: u8, cx: &mut Ctx<'_, Msg>) {
+        self.flight.at(place).let_go += 1;
+        if self.flight.waiting() > 0 {
+            self.advance(cx);
+        }
     }
 
     /// An SM has a word on a persist barrier of the kernel.
@@ -670,7 +703,7 @@ impl CommandProcessor {
             if self.persistency.written_back(wait, cx.now()) {
                 let place = wait.place;
                 self.step = Step::Idle;
-                self.end_launch(place, cx);
+                self.end_launches(place, cx);
             }
             return;
         }
@@ -691,9 +724,10 @@ impl Receiver for CommandProcessor {
 
     fn receive(&mut self, message: CommandProcessorMsg, cx: &mut Ctx<'_, Msg>) {
         match message {
-            CommandProcessorMsg::CtaDone { sm, place } => self.cta_done(sm, place, cx),
+            CommandProcessorMsg::CtaDone { sm, place, let_go } => self.cta_done((sm, place), let_go, cx),
             CommandProcessorMsg::Grid(report) => self.barrier(report, cx),
             CommandProcessorMsg::Cancel { sm, place, copy } => self.cancel((sm, place, copy), cx),
+            CommandProcessorMsg::LetsGo { place } => self.let_go(place, cx),
             CommandProcessorMsg::Lines(lines) => self.looked(&lines, cx),
             CommandProcessorMsg::Reply(reply) => {
                 if let Some(reply) = self.network.eject(reply, cx) {
@@ -785,8 +819,9 @@ impl Component<Msg> for CommandProcessor {
         let pace = self.ctas.pace();
         let launch_ticks = pace.launch_ticks.saturating_sub(self.host.excused());
         // Where other launches wait or run, one may end while CTAs wait for room, and the next begin.
-        // A cluster goes to SMs that have made no room just now.
-        if first.grid.has_clusters() && first.grid.waits_for_room() {
+        // A cluster goes to SMs that have made no room just now, and the end of a launch is told to all SMs
+        // where another depends on it.
+        if first.grid.has_clusters() && first.grid.waits_for_room() || self.flight.has_dependents() {
             return false;
         }
         let alone = others.is_empty() && self.flight.waiting() == 0 && !self.flight.overlaps();

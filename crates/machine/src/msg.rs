@@ -39,9 +39,11 @@ pub struct LaunchPlace {
     pub place: u8,
     /// Its number in the program, from 0.
     pub number: u32,
+    /// A launch that it depends on still runs.
+    pub depends: bool,
 }
 
-value!(record LaunchPlace { place, number });
+value!(record LaunchPlace { place, number, depends });
 
 /// What an SM receives.
 #[derive(Debug)]
@@ -96,12 +98,18 @@ pub enum SmMsg {
         /// Place of the first CTA of the cluster, in the order in which CTAs begin; none was left.
         first: Option<u64>,
     },
+    /// From the command processor: what a launch depended on is over.
+    PrerequisitesOver {
+        /// The place of the launch.
+        place: u8,
+    },
 }
 
 value!(choice SmMsg {
     Reply(reply), Credit(credit), Invalidate { line }, Start { launch, at, l1_ways },
     Cta { cta, place, l1_ways, cluster }, Remote(access), RemoteAnswer(access), Copied(part), CopiedAnswer(part),
     Cluster(word), Grid(order), Peer(message), Cancelled { copy, first },
+    PrerequisitesOver { place },
 });
 
 impl SmMsg {
@@ -120,6 +128,7 @@ impl SmMsg {
             SmMsg::Grid(order) => order.digest(),
             SmMsg::Peer(message) => message.digest(),
             SmMsg::Cancelled { copy, first } => 6 << 60 ^ u64::from(*copy) << 44 ^ first.map_or(0, |first| first + 1),
+            SmMsg::PrerequisitesOver { place } => 5 << 60 ^ u64::from(*place) << 48,
         }
     }
 }
@@ -139,6 +148,13 @@ pub enum CommandProcessorMsg {
         sm: u16,
         /// The place of its launch.
         place: u8,
+        /// It has said before that it lets the launch begin that depends on its own.
+        let_go: bool,
+    },
+    /// From an SM: a CTA lets the launch begin that depends on its own.
+    LetsGo {
+        /// The place of its launch.
+        place: u8,
     },
     /// From an SM: a step of a persist barrier of the kernel.
     Grid(GridReport),
@@ -154,7 +170,8 @@ pub enum CommandProcessorMsg {
 }
 
 value!(choice CommandProcessorMsg {
-    Reply(reply), Credit(credit), Lines(lines), CtaDone { sm, place }, Grid(report), Cancel { sm, place, copy },
+    Reply(reply), Credit(credit), Lines(lines), CtaDone { sm, place, let_go }, LetsGo { place }, Grid(report),
+    Cancel { sm, place, copy },
 });
 
 impl CommandProcessorMsg {
@@ -163,7 +180,10 @@ impl CommandProcessorMsg {
             CommandProcessorMsg::Reply(reply) => reply.digest(),
             CommandProcessorMsg::Credit(credit) => credit.digest(),
             CommandProcessorMsg::Lines(lines) => lines.digest(),
-            CommandProcessorMsg::CtaDone { sm, place } => 9 << 60 | u64::from(*place) << 48 | u64::from(*sm),
+            CommandProcessorMsg::CtaDone { sm, place, let_go } => {
+                9 << 60 | u64::from(*place) << 48 | u64::from(*let_go) << 32 | u64::from(*sm)
+            }
+            CommandProcessorMsg::LetsGo { place } => 5 << 60 | u64::from(*place) << 48,
             CommandProcessorMsg::Grid(report) => report.digest(),
             CommandProcessorMsg::Cancel { sm, place, copy } => {
                 6 << 60 | u64::from(*place) << 48 | u64::from(*copy) << 16 | u64::from(*sm)

@@ -29,6 +29,7 @@ mod combine;
 mod copies;
 mod core;
 mod cta;
+mod dependents;
 mod front_end;
 mod group;
 mod handler_host;
@@ -86,6 +87,7 @@ pub use wiring::{SmParameters, SmWiring};
 use self::core::IssueCore;
 use bulk::CopyEngine;
 use cluster::serve;
+use dependents::Dependents;
 use front_end::FrontEndWaits;
 use handler_host::SmHost;
 use launches::LaunchTable;
@@ -108,12 +110,13 @@ pub struct Sm {
     host: SmHost,
     front_end: FrontEndWaits,
     engine: CopyEngine,
+    dependents: Dependents,
     record: Record,
     /// The program failed here: nothing issues any more.
     failed: bool,
 }
 
-state!(Sm { saved: launches, failed; parts: core, lsu, memory, host, front_end, engine, record; kept: p, w });
+state!(Sm { saved: launches, dependents, failed; parts: core, lsu, memory, host, front_end, engine, record; kept: p, w });
 
 impl Sm {
     /// An idle SM that hosts a scheme's handler, and keeps a journal if asked to.
@@ -126,6 +129,7 @@ impl Sm {
             memory: memory_side(&p, &w, wants.persist_order),
             front_end: FrontEndWaits::new(wants.front_end, p.sm.coalescer, w.line_bytes),
             engine: CopyEngine::new(p.sm.warps),
+            dependents: Dependents::default(),
             host: SmHost::new(handler, journal),
             record: Record::new(journal, &w, p.sm.warp_size),
             failed: false,
@@ -287,7 +291,8 @@ impl Sm {
 
     /// A launch begins: its CTAs follow. The L1 forgets all lines: those of launches before it, and those of
     /// launches that go on, which may be older than what this one is to see.
-    fn start(&mut self, launch: Arc<Launch>, LaunchPlace { place, number }: LaunchPlace, l1_ways: Option<u32>) {
+    fn start(&mut self, launch: Arc<Launch>, at: LaunchPlace, l1_ways: Option<u32>) {
+        let LaunchPlace { place, number, depends } = at;
         let free = self.core.is_free();
         if free {
             self.memory.l1.begin_launch(l1_ways);
@@ -313,6 +318,7 @@ impl Sm {
             self.record.by_kernel.count_for(place, self.counters());
         }
         LaunchTable::begin(&mut self.launches, place, launch);
+        self.dependents.begin(place, depends);
         self.record.begin_launch(place, number);
     }
 
@@ -562,6 +568,9 @@ impl Receiver for Sm {
             }
             SmMsg::Cancelled { copy, first } => {
                 self.with_launches(|sm, launches| sm.cancelled(copy, first, cycle, launches, cx));
+            }
+            SmMsg::PrerequisitesOver { place } => {
+                self.with_launches(|sm, launches| sm.prerequisites_over(place, cycle, launches));
             }
             SmMsg::Grid(order) => {
                 self.with_launches(|sm, launches| sm.grid(order, cycle, launches));

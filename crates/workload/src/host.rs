@@ -304,8 +304,8 @@ fn not_converged(form: &Loop, condition: &Expr, limit: i64) -> Interrupt {
 }
 
 impl HostProgram for WorkloadHost {
-    fn has_streams(&self) -> bool {
-        self.view.plan.part(self.part).has_streams()
+    fn overlaps(&self) -> bool {
+        self.view.plan.part(self.part).overlaps()
     }
 
     fn has_clusters(&self) -> bool {

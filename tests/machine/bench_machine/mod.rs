@@ -91,13 +91,13 @@ ret;
 #[derive(Debug)]
 struct Actions {
     left: std::vec::IntoIter<HostAction>,
-    streams: bool,
+    overlaps: bool,
     clusters: bool,
 }
 
 impl HostProgram for Actions {
-    fn has_streams(&self) -> bool {
-        self.streams
+    fn overlaps(&self) -> bool {
+        self.overlaps
     }
 
     fn has_clusters(&self) -> bool {
@@ -119,6 +119,7 @@ struct Plan {
     params: (u64, u64, u64, u32),
     stream: u64,
     after: Vec<u32>,
+    programmatic: bool,
 }
 
 /// Buffers, launches and a machine for them.
@@ -152,8 +153,9 @@ impl Bench {
     /// A launch of a kernel with this body; `params` are `out`, `a`, `b`, `n`.
     pub fn launch(&mut self, body: &str, grid: u32, block: u32, params: (u64, u64, u64, u32)) -> &mut Self {
         let text = kernel(body);
-        let (stream, after) = (0, Vec::new());
-        self.plans.push(Plan { text, grid, block, dynamic_shared: 0, registers: None, params, stream, after });
+        let (stream, after, programmatic) = (0, Vec::new(), false);
+        let (dynamic_shared, registers) = (0, None);
+        self.plans.push(Plan { text, grid, block, dynamic_shared, registers, params, stream, after, programmatic });
         self
     }
 
@@ -164,7 +166,12 @@ impl Bench {
         self
     }
 
-    /// Dynamic shared memory, in bytes, of the last launch.
+    /// The last launch may begin before the one before it in its stream is over.
+    pub fn programmatic(&mut self) -> &mut Self {
+        self.plans.last_mut().unwrap().programmatic = true;
+        self
+    }
+
     /// The same with functions and constants at module scope.
     pub fn launch_with(
         &mut self,
@@ -179,6 +186,7 @@ impl Bench {
         self
     }
 
+    /// Dynamic shared memory, in bytes, of the last launch.
     pub fn with_shared(&mut self, bytes: u32) -> &mut Self {
         self.plans.last_mut().unwrap().dynamic_shared = bytes;
         self
@@ -227,7 +235,8 @@ impl Bench {
                 addresses: addresses.clone(),
             };
             let bound = Launch::bind(&module, kernel, &binding).unwrap_or_else(|e| panic!("{e:?}"));
-            Arc::new(Launch { stream: plan.stream, after: plan.after.clone(), ..bound })
+            let Plan { stream, programmatic, .. } = *plan;
+            Arc::new(Launch { stream, programmatic, after: plan.after.clone(), ..bound })
         };
         self.plans.iter().map(bind).collect()
     }
@@ -268,16 +277,16 @@ impl Bench {
 
     /// A machine whose host does these things, with the bench's memory.
     pub fn assemble(&self, actions: Vec<HostAction>, local_bytes: u32, persistency: &Persistency) -> Assembly {
-        let stream = |action: &HostAction| match action {
-            HostAction::Launch(launch) => Some(launch.stream),
+        let launch = |action: &HostAction| match action {
+            HostAction::Launch(launch) => Some((launch.stream, launch.programmatic)),
             _ => None,
         };
-        let of_launches: Vec<u64> = actions.iter().filter_map(stream).collect();
-        let streams = of_launches.iter().any(|stream| *stream != of_launches[0]);
+        let of_launches: Vec<(u64, bool)> = actions.iter().filter_map(launch).collect();
+        let overlaps = of_launches.iter().any(|of| of.1 || of.0 != of_launches[0].0);
         let in_clusters =
             |action: &HostAction| matches!(action, HostAction::Launch(launch) if launch.cluster_ctas() > 1);
         let clusters = actions.iter().any(in_clusters);
-        let host = Box::new(Actions { left: actions.into_iter(), streams, clusters });
+        let host = Box::new(Actions { left: actions.into_iter(), overlaps, clusters });
         let persistency = Persistency { devices: [dram_of(&self.spec), None], ..persistency.clone() };
         assemble_with(&self.spec, self.image(), local_bytes, host, &persistency)
     }

@@ -248,7 +248,10 @@ impl Alone<'_, '_> {
             Op::Exit | Op::Barrier(_) | Op::Trap(_) | Op::Pm(_) | Op::Matrix(_) | Op::Machine(_) | Op::Cluster(_) => {
                 return false;
             }
-            Op::Copies(_) | Op::BulkGroups(_) | Op::Bulk(_) | Op::Registers(_) | Op::WarpGroup(_) => return false,
+            // What goes on beside the warp, or is of several warps or launches.
+            Op::Copies(_) | Op::BulkGroups(_) | Op::Bulk(_) | Op::Registers(_) | Op::WarpGroup(_) | Op::Grid(_) => {
+                return false;
+            }
         }
         !self.warp.is_done()
     }

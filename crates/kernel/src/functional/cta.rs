@@ -427,6 +427,8 @@ impl Cta {
                         return Ok(());
                     }
                 }
+                // Launches come one after another here: what this one depends on is over.
+                Op::Grid(_) => warp.advance(),
                 // Only a machine counts registers.
                 Op::Registers(_) => {
                     warp.check_whole(launch, lanes, "setmaxnreg").map_err(RunError::Fault)?;

@@ -140,6 +140,11 @@ impl Grid {
         self.demand.l1_ways()
     }
 
+    /// When the first CTA may leave.
+    pub(super) fn first(&self) -> Time {
+        self.first
+    }
+
     /// Every CTA has ended.
     pub(super) fn is_over(&self) -> bool {
         self.done == self.ctas()

@@ -5,8 +5,8 @@
 //! *excused* here: the next launch starts that much sooner, and what no launch has given back is not part of
 //! the program's end.
 //!
-//! A program of several streams is read ahead while launches run. Its next step that is no launch is *held*
-//! here until it may be done.
+//! A program whose launches overlap is read ahead while launches run. Its next step that is no launch is
+//! *held* here until it may be done.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
@@ -75,9 +75,9 @@ impl HostThread {
         }
     }
 
-    /// The program has launches of several streams.
-    pub(super) fn has_streams(&self) -> bool {
-        self.program.has_streams()
+    /// Launches of the program may run at once.
+    pub(super) fn overlaps(&self) -> bool {
+        self.program.overlaps()
     }
 
     /// A step that waits is there.
@@ -143,9 +143,9 @@ impl HostThread {
         for read in received {
             let action = self.step(read).map_err(|fault| LoadFault::new(fault.to_string()))?;
             if let HostAction::Launch(launch) = action {
-                // The next one may be on its way to SMs that still know the one before. Of several streams,
-                // any of them may wait or run.
-                if !self.has_streams() {
+                // The next one may be on its way to SMs that still know the one before. Where launches
+                // overlap, any of them may wait or run.
+                if !self.overlaps() {
                     last.truncate(1);
                 }
                 last.push_front((self.launched - 1, launch));

@@ -5,14 +5,15 @@
 //!                                   └── at most `most` of both together ──┘
 //! ```
 //! A launch begins when all launches of its stream before it, and all that it waits for by an event, are
-//! over. Launches are looked at in list order, so that what begins follows from the list and from the ends of
-//! launches. A launch whose kernel has a persist barrier of all its CTAs runs alone; when its turn has come,
-//! none behind it begins.
+//! over. A programmatic one begins already when each CTA of those of its stream has let it, or has ended; it
+//! is not over before they are. Launches are looked at in list order, so that what begins follows from the
+//! list and from the ends of launches. A launch whose kernel has a persist barrier of all its CTAs runs
+//! alone; when its turn has come, none behind it begins.
 //!
-//! Source: Accel-Sim (`accel-sim.cc`: a window of kernels, busy streams). Invariants: launches of a stream
-//! run in list order; a place belongs to one launch at a time, and the lowest free one is taken. Not
-//! modelled: priorities of streams; CUDA's legacy default stream, which waits for all others: stream 0 is as
-//! any other.
+//! Source: Accel-Sim (`accel-sim.cc`: a window of kernels, busy streams); CUDA C++ Programming Guide,
+//! "Programmatic Dependent Launch". Invariants: launches of a stream begin and end in list order; a place
+//! belongs to one launch at a time, and the lowest free one is taken. Not modelled: priorities of streams;
+//! CUDA's legacy default stream, which waits for all others: stream 0 is as any other.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -45,11 +46,21 @@ pub(super) struct RunningLaunch {
     pub(super) place: u8,
     stream: u64,
     traced: bool,
+    programmatic: bool,
     pub(super) grid: Grid,
     pub(super) barrier: KernelBarrier,
+    /// CTAs that let the launch begin that depends on this one, those that have ended among them.
+    pub(super) let_go: u64,
 }
 
-value!(record RunningLaunch { number, place, stream, traced, grid, barrier });
+value!(record RunningLaunch { number, place, stream, traced, programmatic, grid, barrier, let_go });
+
+impl RunningLaunch {
+    /// The launch that depends on this one may begin.
+    pub(super) fn lets_go(&self) -> bool {
+        self.let_go == self.grid.ctas()
+    }
+}
 
 /// Launches in list order.
 #[derive(Debug)]
@@ -122,9 +133,12 @@ impl InFlight {
             let next = &self.waiting[at];
             let before = || self.waiting.range(..at);
             let (stream, after) = (next.launch.stream, &next.launch.after);
-            let follows =
-                self.running.iter().any(|running| running.stream == stream || after.contains(&running.number))
-                    || before().any(|waiting| waiting.launch.stream == stream || after.contains(&waiting.number));
+            let holds = |running: &RunningLaunch| {
+                let in_stream = running.stream == stream && !(next.launch.programmatic && running.lets_go());
+                in_stream || after.contains(&running.number)
+            };
+            let follows = self.running.iter().any(holds)
+                || before().any(|waiting| waiting.launch.stream == stream || after.contains(&waiting.number));
             if follows {
                 continue;
             }
@@ -145,7 +159,9 @@ impl InFlight {
         let at = self.running.partition_point(|running| running.number < number);
         let barrier = KernelBarrier::of(&waiting.launch.kernel);
         let grid = Grid::new(waiting.sequence, demand, first).in_clusters(waiting.launch.cluster_ctas());
-        self.running.insert(at, RunningLaunch { number, place, stream, traced, grid, barrier });
+        let programmatic = waiting.launch.programmatic;
+        let running = RunningLaunch { number, place, stream, traced, programmatic, grid, barrier, let_go: 0 };
+        self.running.insert(at, running);
         self.peak = self.peak.max(self.running.len() as u32);
         place
     }
@@ -156,9 +172,23 @@ impl InFlight {
         found.unwrap_or_else(|| panic!("an SM speaks of a launch in place {place}, where none runs"))
     }
 
-    /// The launch in a place is over.
-    pub(super) fn end(&mut self, place: u8) {
+    /// A launch of the stream of the one in a place, and before it there, still runs.
+    pub(super) fn depends(&mut self, place: u8) -> bool {
+        let (number, stream) = (self.at(place).number, self.at(place).stream);
+        self.running.iter().any(|running| running.stream == stream && running.number < number)
+    }
+
+    /// A launch begins, or has begun, before the one before it in its stream is over.
+    pub(super) fn has_dependents(&self) -> bool {
+        let waits = self.waiting.iter().any(|waiting| waiting.launch.programmatic);
+        waits || self.running.iter().any(|running| running.programmatic)
+    }
+
+    /// The launch in a place is over: the place of the next of its stream, if that runs.
+    pub(super) fn end(&mut self, place: u8) -> Option<u8> {
+        let stream = self.at(place).stream;
         self.running.retain(|running| running.place != place);
+        self.running.iter().find(|running| running.stream == stream).map(|running| running.place)
     }
 }
 
@@ -214,6 +244,27 @@ mod tests {
         assert_eq!(begin(&mut flight), [(1, 0)]);
         flight.end(0);
         assert_eq!(begin(&mut flight), [(2, 0)]);
+    }
+
+    #[test]
+    fn a_programmatic_launch_begins_with_the_last_cta_that_lets_it_and_ends_in_its_turn() {
+        let mut flight = launches(4, [(1, &[], false), (1, &[], false), (1, &[], false)]);
+        for waiting in flight.waiting.range_mut(1..) {
+            waiting.launch = Arc::new(Launch { programmatic: true, ..(*waiting.launch).clone() });
+            waiting.sequence = CtaSequence::whole(2);
+        }
+        assert_eq!(begin(&mut flight), [(0, 0)], "its only CTA has not let it");
+        assert!(flight.has_dependents() && !flight.depends(0));
+        flight.at(0).let_go += 1;
+        assert_eq!(begin(&mut flight), [(1, 1)]);
+        flight.at(1).let_go += 1;
+        assert_eq!(begin(&mut flight), [], "one of two");
+        flight.at(1).let_go += 1;
+        assert_eq!(begin(&mut flight), [(2, 2)]);
+        assert!(flight.depends(1) && flight.depends(2));
+        assert_eq!(flight.end(0), Some(1), "the next of the stream");
+        assert!(!flight.depends(1) && flight.depends(2));
+        assert_eq!((flight.end(1), flight.end(2)), (Some(2), None));
     }
 
     #[test]

@@ -43,6 +43,7 @@ fn describe(core: &IssueCore, index: usize, slot: &WarpSlot, launch: &Launch) ->
         Wait::BulkDurable => format!("{} bulk copies to be durable", under_way.bulk),
         Wait::BulkReads(kept) => format!("its groups of bulk copies but the last {kept} to read shared memory"),
         Wait::Registers => core.ctas[usize::from(slot.cta)].registers.describe(index),
+        Wait::Prerequisites => "the launches before its own in the stream to be over".to_owned(),
         Wait::Cluster => core.ctas[usize::from(slot.cta)].describe_cluster(),
         Wait::Barrier => core.ctas[usize::from(slot.cta)].describe_barrier(index, core.warp_size),
         // The warp's own accesses come first, then what its SM has combined for others, too.

@@ -90,8 +90,8 @@ fn resident<'a>(slot: usize, launches: &LaunchTable, core: &'a IssueCore, lsu: &
         // The instruction behind the fence is its next.
         Wait::Performed(_) | Wait::Released(_) | Wait::Durable { .. } => Stands::Runs,
         Wait::Bulk(_) | Wait::BulkReads(_) | Wait::BulkDurable | Wait::Registers => Stands::Runs,
-        // Words of other CTAs may be on their way.
-        Wait::Cluster => Stands::Runs,
+        // Words of other CTAs, or of the command processor, may be on their way.
+        Wait::Cluster | Wait::Prerequisites => Stands::Runs,
     };
     let cta = &core.ctas[usize::from(at.cta)];
     let open = lsu.open_loads().filter(|load| usize::from(load.warp) == slot);

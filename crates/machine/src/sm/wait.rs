@@ -8,6 +8,7 @@
 //! | `Register` | memory has written the registers of its next instruction | memory |
 //! | `Barrier` | the barrier opens | barrier |
 //! | `Cluster` | the barrier of its cluster opens | barrier |
+//! | `Prerequisites` | the launches that its own depends on are over | barrier |
 //! | `Registers` | the pool of its CTA has those that it asks for | barrier |
 //! | `Copies` | all its groups of asynchronous copies but the last ones have arrived | memory |
 //! | `Bulk` | all its groups of bulk copies but the last ones are complete | memory |
@@ -42,6 +43,8 @@ pub(super) enum Wait {
     Barrier,
     /// The barrier of its cluster.
     Cluster,
+    /// The end of the launches that its own depends on.
+    Prerequisites,
     /// Registers that other warps of its CTA have yet to release.
     Registers,
     /// Its groups of asynchronous copies, but the last ones, of this number.
@@ -82,7 +85,7 @@ pub(super) enum Wait {
 }
 
 value!(choice Wait {
-    NoWarp, Issue, Latency, Register, Barrier, Cluster, Registers, Copies(groups), Bulk(groups), BulkReads(groups), BulkDurable, Performed(then), Released(then),
+    NoWarp, Issue, Latency, Register, Barrier, Cluster, Prerequisites, Registers, Copies(groups), Bulk(groups), BulkReads(groups), BulkDurable, Performed(then), Released(then),
     Durable { ordered, flushing, then }, Marker(scope), Peers(scope), FrontEnd, Drained,
 });
 
@@ -149,7 +152,7 @@ impl Wait {
             Wait::Issue => Account::Ready,
             Wait::Latency => Account::Execution,
             Wait::Register | Wait::Copies(_) | Wait::Bulk(_) | Wait::BulkReads(_) => Account::Memory,
-            Wait::Barrier | Wait::Cluster | Wait::Registers => Account::Barrier,
+            Wait::Barrier | Wait::Cluster | Wait::Prerequisites | Wait::Registers => Account::Barrier,
             Wait::Performed(_) | Wait::Released(_) => Account::Fence,
             Wait::Durable { .. } | Wait::BulkDurable => Account::Persist,
             Wait::Marker(_) | Wait::Peers(_) | Wait::FrontEnd => Account::Persist,

@@ -25,7 +25,7 @@ use crate::remote::{ClusterCta, ClusterWord, RemoteAccess, RemoteKind, RemotePar
 use crate::scheduler::Unit;
 use durawarp_engine::Ctx;
 use durawarp_kernel::fault::{FaultKind, ProgramFault};
-use durawarp_kernel::ir::{Class, ClusterStep, GroupStep, Inst, MachineRead, MemKind, Op, Scope, Space};
+use durawarp_kernel::ir::{Class, ClusterStep, GridStep, GroupStep, Inst, MachineRead, MemKind, Op, Scope, Space};
 use durawarp_kernel::launch::Launch;
 use durawarp_persist::handler::{Marker, SmEvent};
 use durawarp_persist::journal::FactKind;
@@ -210,6 +210,14 @@ impl Sm {
                 }
             },
             Op::Cluster(_) => slot.warp.advance(),
+            Op::Grid(step) => {
+                // The pc moves before the wait: behind it the warp goes on.
+                slot.warp.advance();
+                if lanes != 0 && self.at_grid(warp, step, cx) {
+                    self.core.enter(warp, Wait::Prerequisites, cycle + 1);
+                    return;
+                }
+            }
             Op::Fence(scope) => {
                 slot.warp.advance();
                 if lanes != 0 {
@@ -430,6 +438,35 @@ impl Sm {
             self.tell_cluster(cta, cycle, launch, cx);
         }
         Ok(true)
+    }
+
+    /// A warp lets the launch begin that depends on its own, or comes to a wait for those that its own
+    /// depends on; true where it waits.
+    fn at_grid(&mut self, warp: usize, step: GridStep, cx: &mut Ctx<'_, Msg>) -> bool {
+        let cta = &self.core.ctas[usize::from(self.core.slots[warp].cta)];
+        let place = cta.launch;
+        match step {
+            GridStep::Wait => self.dependents.depends(place),
+            GridStep::LaunchDependents => {
+                if self.dependents.let_go(place, cta.cta) {
+                    self.w.ports.to_command_processor().send(CommandProcessorMsg::LetsGo { place }, 0, cx);
+                }
+                false
+            }
+        }
+    }
+
+    /// What a launch depended on is over: its warps see in memory what that has written.
+    pub(super) fn prerequisites_over(&mut self, place: u8, cycle: u32, launches: &LaunchTable) {
+        self.dependents.begin(place, false);
+        self.memory.l1.invalidate_all();
+        for warp in 0..self.core.slots.len() {
+            let slot = &mut self.core.slots[warp];
+            if slot.wait == Wait::Prerequisites && slot.launch == place {
+                slot.not_before = slot.not_before.max(cycle + self.core.latency[Class::Control as usize]);
+                self.core.settle(warp, cycle, launches.at(place));
+            }
+        }
     }
 
     /// Tells the CTAs of a cluster when all lanes of one have come to its barrier that have not exited, or
@@ -1193,7 +1230,9 @@ impl Sm {
 
     fn report_cta(&mut self, cta: usize, cx: &mut Ctx<'_, Msg>) {
         self.record.cta_ends(cta, &self.core.ctas[cta]);
-        let done = CommandProcessorMsg::CtaDone { sm: self.w.index, place: self.core.ctas[cta].launch };
+        let CtaSlot { cta, launch: place, .. } = self.core.ctas[cta];
+        let let_go = self.dependents.end(place, cta);
+        let done = CommandProcessorMsg::CtaDone { sm: self.w.index, place, let_go };
         self.w.ports.to_command_processor().send(done, 0, cx);
         self.count_for_resident();
     }

@@ -1,4 +1,5 @@
-//! Whether launches of several streams overlap in a run, and if not, why.
+//! Whether launches overlap in a run that may, those of several streams and programmatic ones, and if not,
+//! why.
 //!
 //! Schemes hear of one kernel at a time, and what judges a journal takes launches for intervals that follow
 //! one another. Under them launches run one after another, in the order of the program, and the outcome says
@@ -12,7 +13,7 @@ use durawarp_kernel::host::HostProgram;
 use durawarp_persist::Scheme;
 use durawarp_schemes::catalogue::DEFAULT_SCHEME;
 
-/// Why launches of several streams, if the program has any, run one after another; none where they overlap.
+/// Why launches that may overlap, if the program has any, run one after another; none where they overlap.
 pub(super) fn one_by_one(experiment: &Experiment, conduct: &Conduct<'_>, host: &dyn HostProgram) -> Option<String> {
     let scheme: &dyn Scheme = &*experiment.scheme.built;
     if scheme.name() != DEFAULT_SCHEME {
@@ -21,21 +22,23 @@ pub(super) fn one_by_one(experiment: &Experiment, conduct: &Conduct<'_>, host: &
         Some("what is judged after a power failure takes launches one by one".to_owned())
     } else if experiment.machine.spec.dispatch.concurrent_launches == 1 {
         Some("dispatch.concurrent_launches is 1".to_owned())
-    } else if !host.has_streams() {
+    } else if !host.overlaps() {
         Some("the host program sees to transactions between launches".to_owned())
     } else {
         None
     }
 }
 
-/// How launches of several streams ran; none of a program with one.
+/// How launches ran that may overlap; none of a program without.
 pub(super) fn of(machine: &Assembly, one_by_one: Option<String>) -> Option<Streams> {
     let processor = machine.command_processor();
     let mut streams: Vec<u64> = processor.launches().iter().map(|launch| launch.stream).collect();
     streams.sort_unstable();
     streams.dedup();
-    (streams.len() > 1).then(|| Streams {
+    let programmatic = processor.launches().iter().filter(|launch| launch.programmatic).count() as u64;
+    (streams.len() > 1 || programmatic > 0).then(|| Streams {
         streams: streams.len() as u64,
+        programmatic,
         most_at_once: u64::from(processor.most_at_once()),
         one_by_one,
     })

@@ -160,7 +160,7 @@ pub fn of_launches(plan: &Plan, store: &Store) -> Result<Table, String> {
     let (mut meanings, mut streams) = (BTreeMap::new(), false);
     for planned in &plan.points {
         let Some(outcome) = outcome_of(store, &planned.key)? else { continue };
-        streams |= outcome.streams.is_some();
+        streams |= outcome.streams.as_ref().is_some_and(|overlap| overlap.streams > 1);
         for table in outcome.counters.iter().filter(|_| outcome.launches.iter().any(|one| !one.counters.is_empty())) {
             for (name, doc) in table.names.iter().zip(&table.docs) {
                 meanings.insert(format!("{}.{name}", table.kind), doc.clone());

@@ -70,8 +70,8 @@ impl View {
             first..first + self.plan.buffers[undo.flag].bytes
         });
         // What the text of a kernel does not say.
-        let stream = step.order.stream;
-        Ok(Launch { communicates: step.communicates, flags, carveout_percent, stream, ..bound })
+        let (stream, programmatic) = (step.order.stream, step.order.programmatic);
+        Ok(Launch { communicates: step.communicates, flags, carveout_percent, stream, programmatic, ..bound })
     }
 
     /// Threads and shared memory of a launch where they depend on neither loop variables nor the device:

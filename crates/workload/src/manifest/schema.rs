@@ -152,6 +152,7 @@ const LAUNCH: &[KeyRule] = &[
     optional("carveout_percent", Expression),
     optional("cluster", EXTENT),
     optional("stream", Whole),
+    optional("programmatic", Boolean),
     optional("wait", OneOrMany(&Text)),
     optional("record", Text),
     required("args", List(&Any)),

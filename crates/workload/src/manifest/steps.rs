@@ -113,6 +113,8 @@ impl LaunchStep {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct LaunchOrder {
     pub(crate) stream: u64,
+    /// It may begin before the launch before it in its stream is over.
+    pub(crate) programmatic: bool,
     /// Numbers of the events that it waits for.
     pub(crate) waits: Vec<usize>,
     /// The event that it records when it is over.

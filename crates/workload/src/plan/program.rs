@@ -96,11 +96,13 @@ impl Program {
         })
     }
 
-    /// Launches are of several streams, and the host does nothing to a transaction between them.
-    pub(crate) fn has_streams(&self) -> bool {
+    /// Launches may run at once, and the host does nothing to a transaction between them.
+    pub(crate) fn overlaps(&self) -> bool {
         let mut streams = self.launches().map(|step| step.order.stream);
         let first = streams.next();
-        streams.any(|stream| Some(stream) != first) && self.launches().all(|step| step.undo.is_none())
+        let several = streams.any(|stream| Some(stream) != first);
+        let programmatic = self.launches().any(|step| step.order.programmatic);
+        (several || programmatic) && self.launches().all(|step| step.undo.is_none())
     }
 
     /// A launch has clusters of CTAs.

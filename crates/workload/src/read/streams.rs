@@ -14,13 +14,14 @@ impl Reader<'_> {
     /// The order of a launch among others.
     pub(crate) fn order(&mut self, table: TomlTable<'_>) -> LaunchOrder {
         let stream = table.get("stream").and_then(Item::number).map_or(0, Value::bits);
+        let programmatic = table.get("programmatic").and_then(Item::boolean).unwrap_or(false);
         let waits = table.get("wait").map(|item| item.list().unwrap_or_else(|| vec![item])).unwrap_or_default();
         let waits = waits.into_iter().filter_map(|item| Some(self.event(item.text()?, item.place()))).collect();
         let records = table.text("record").map(|(name, place)| self.event(name, place));
         if let Some(event) = records {
             self.events[event].recorded = true;
         }
-        LaunchOrder { stream, waits, records }
+        LaunchOrder { stream, programmatic, waits, records }
     }
 
     /// The number of an event.

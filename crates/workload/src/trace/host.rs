@@ -42,7 +42,7 @@ impl TraceHost {
 }
 
 impl HostProgram for TraceHost {
-    fn has_streams(&self) -> bool {
+    fn overlaps(&self) -> bool {
         self.plan.streams() > 1
     }
 

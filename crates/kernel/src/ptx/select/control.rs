@@ -1,7 +1,7 @@
 //! Control flow, calls, barriers and fences (PTX ISA 9.7.12, 9.7.13).
 
 use super::super::super::alu::{AluOp, Combine, Compare, CompareKind, IntCmp};
-use super::super::super::ir::{Barrier, BarrierRed, Class, Op, Scope, Trap};
+use super::super::super::ir::{Barrier, BarrierRed, Class, GridStep, Op, Scope, Trap};
 use super::super::ast::{Instruction, Operand, OperandKind};
 use super::super::draft::{Arg, DraftOp};
 use super::super::functions::Call;
@@ -68,15 +68,11 @@ impl<'a> Lower<'_, 'a> {
             "exit" => self.emit(Op::Exit, Class::Control, &[], &[], 0),
             "trap" | "brkpt" => self.emit(Op::Trap(Trap::Asked), Class::Control, &[], &[], 0),
             "griddepcontrol" => {
-                // A kernel begins when those before it have ended, so that nothing is left to wait for.
-                if m.one_of(&[("wait", ()), ("launch_dependents", ())]).is_none() {
+                let steps = [("wait", GridStep::Wait), ("launch_dependents", GridStep::LaunchDependents)];
+                let Some(step) = m.one_of(&steps) else {
                     return Err(self.fault(i.opcode.at.clone(), "`griddepcontrol` is `.wait` or `.launch_dependents`"));
-                }
-                self.warn(
-                    i.opcode.at.clone(),
-                    "`griddepcontrol` has no effect: kernels that depend on one do not overlap it",
-                );
-                self.emit(Op::Nop, Class::Control, &[], &[], 0);
+                };
+                self.emit(Op::Grid(step), Class::Control, &[], &[], 0);
             }
             _ => {
                 m.skip(|_| true);
