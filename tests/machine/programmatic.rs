@@ -116,7 +116,8 @@ fn launches_end_in_the_order_of_their_stream_and_events_with_them() {
 fn a_line_that_was_loaded_before_the_wait_is_loaded_anew_behind_it() {
     let look = "ld.global.ca.u32 %r3, [%a];\nst.global.u32 [%out+4], %r3;\n";
     let again = "griddepcontrol.wait;\nld.global.ca.u32 %r2, [%a];\nst.global.u32 [%out], %r2;";
-    let mut bench = Bench::new(one_gigahertz("sm.count=1"));
+    // On an SM of its own: a store of the same SM would leave nothing old in the L1.
+    let mut bench = Bench::new(one_gigahertz("sm.count=2"));
     let words = bench.buffer(4096, Medium::Dram);
     bench.launch(&primary(10, LETS_GO, 5000), 1, 1, (words, 0, 0, 0));
     bench.launch(&(look.to_owned() + again), 1, 1, (words + 256, words, 0, 0)).programmatic();
