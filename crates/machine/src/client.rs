@@ -7,8 +7,10 @@
 //!                    └─ no ack within retry_us: log abort
 //! ```
 //! Packets leave the client's port one after the other, each after its bytes at the port's bandwidth. A
-//! client has one transaction under way. One whose transactions are not counted begins none after it has
-//! heard that the server's program is over: the other half of a hybrid run.
+//! client has one transaction under way; with `client.arrivals=open` it begins the next at its time, however
+//! many are, as one that replays a trace does, and they are committed in their order. One whose transactions
+//! are not counted begins none after it has heard that the server's program is over: the other half of a
+//! hybrid run.
 //!
 //! With `client.retry_us` a client that has waited so long for an acknowledgement gives the attempt up: the
 //! log is aborted, and the transaction is persisted again, by new verbs of the same bytes.
@@ -29,6 +31,8 @@ mod script;
 mod tests;
 mod transaction;
 
+use std::collections::VecDeque;
+
 use durawarp_base::timeline::{Label, Recorder};
 use durawarp_checkpoint::{state, state_methods, value};
 use durawarp_engine::{Component, Ctx, StateDigest, Time, Timebase, Wait};
@@ -38,7 +42,7 @@ use super::msg::{Msg, Receiver, deliver};
 use super::ports::Ports;
 use super::verbs::{ClientMsg, NetworkSpec, NicMsg, PersistAck, SendingPort, VerbHead, note_verb};
 
-pub use parameters::{Addresses, ClientCounters, ClientSpec, Protocol};
+pub use parameters::{Addresses, Arrivals, ClientCounters, ClientSpec, Protocol};
 pub use script::{Epoch, Script};
 use transaction::{Heard, Transaction};
 
@@ -86,7 +90,9 @@ pub struct Client {
     spec: ClientSpec,
     wiring: ClientWiring,
     script: Script,
-    transaction: Transaction,
+    /// Under way, in the order in which they began. One, unless they do not wait for each other.
+    transactions: VecDeque<Transaction>,
+    begun: u64,
     /// What it does next by itself, and when.
     alarm: Option<(Time, Alarm)>,
     began: bool,
@@ -97,14 +103,14 @@ pub struct Client {
     times: ClientTimes,
     /// What it posted, where it keeps a journal.
     journal: Option<Notebook>,
-    /// Verbs until they were acknowledged, where a timeline is kept; by their place among those under way.
+    /// Verbs until they were acknowledged, where a timeline is kept; by lanes.
     verbs: Option<Box<Recorder>>,
-    /// Verbs that are posted and not acknowledged.
-    under_way: usize,
+    /// Lanes of the timeline of verbs that are posted and not acknowledged, in the order of their posting.
+    under_way: VecDeque<u32>,
 }
 
 state!(Client {
-    parts: script, port; saved: transaction, alarm, began, program_over, counters, times, under_way;
+    parts: script, port; saved: transactions, begun, alarm, began, program_over, counters, times, under_way;
     kept: spec, wiring, journal, verbs
 });
 
@@ -118,7 +124,8 @@ impl Client {
             spec,
             wiring,
             script,
-            transaction: Transaction::default(),
+            transactions: VecDeque::new(),
+            begun: 0,
             alarm: None,
             began: false,
             program_over: false,
@@ -127,7 +134,7 @@ impl Client {
             times: ClientTimes::default(),
             journal,
             verbs: None,
-            under_way: 0,
+            under_way: VecDeque::new(),
         }
     }
 
@@ -166,7 +173,7 @@ impl Client {
     fn compute(&mut self, cx: &mut Ctx<'_, Msg>) {
         let goes_on = match self.spec.transactions {
             0 => !self.program_over,
-            count => self.counters.transactions < u64::from(count),
+            count => self.begun < u64::from(count),
         };
         if goes_on {
             let end = cx.now() + self.wiring.timebase.ticks_of_ps(self.spec.compute_ns.ps);
@@ -184,28 +191,49 @@ impl Client {
     /// Begins the next transaction.
     fn begin(&mut self, cx: &mut Ctx<'_, Msg>) {
         let Some(epochs) = self.script.next_transaction() else { return };
-        let writes = !epochs.is_empty();
-        self.transaction = Transaction::new(epochs, cx.now());
-        if writes {
-            self.counters.writes += 1;
-            self.post(cx);
+        self.begun += 1;
+        if epochs.is_empty() {
+            self.commit(cx.now(), cx);
         } else {
-            self.commit(cx);
+            self.counters.writes += 1;
+            self.transactions.push_back(Transaction::new(epochs, cx.now()));
+            self.post(cx);
+        }
+        if self.is_open() {
+            self.compute(cx);
         }
     }
 
-    /// Posts what the protocol allows.
+    fn is_open(&self) -> bool {
+        self.spec.arrivals == Arrivals::Open
+    }
+
+    /// Posts what the protocol allows of the transaction that began last.
     fn post(&mut self, cx: &mut Ctx<'_, Msg>) {
-        while let Some((place, epoch)) = self.transaction.post() {
-            let asks = self.spec.protocol == Protocol::Sync || self.transaction.is_posted();
+        while let Some(transaction) = self.transactions.back_mut()
+            && let Some((place, epoch)) = transaction.post()
+        {
+            let asks = self.spec.protocol == Protocol::Sync || transaction.is_posted();
             // Without a retry that is the number of the epoch.
             let number = self.counters.verbs + 1;
             self.post_verb(epoch, number, place >= self.spec.plain_epochs as usize, asks, cx);
             if asks {
-                self.transaction.asks(number);
+                self.transactions.back_mut().expect("it has posted").asks(number);
                 let limit = self.wiring.timebase.ticks_of_ps(u64::from(self.spec.retry_us) * 1_000_000);
                 self.set_alarm((limit > 0).then(|| (cx.now() + limit, Alarm::Retry)), cx);
                 return;
+            }
+        }
+    }
+
+    /// Verbs of the first transaction, or of the one that has posted, are acknowledged.
+    fn acknowledged(&mut self, now: Time) {
+        // Behind the first, others have posted all of theirs.
+        let others: usize = self.transactions.iter().skip(1).map(Transaction::epochs).sum();
+        let acknowledged = self.under_way.len() - others;
+        for lane in self.under_way.drain(..acknowledged) {
+            if let Some(verbs) = &mut self.verbs {
+                verbs.end(lane as usize, now);
             }
         }
     }
@@ -216,10 +244,15 @@ impl Client {
         self.counters.bytes += bytes.len() as u64;
         let kind = if persistent { FactKind::VerbPosted } else { FactKind::VerbWritten };
         self.note(kind, epoch, number, &bytes, cx.now());
+        let mut lane = 0;
         if let Some(verbs) = &mut self.verbs {
-            verbs.begin(self.under_way, cx.now(), Label::Verb { number });
+            // The lowest that no other has.
+            while self.under_way.contains(&lane) {
+                lane += 1;
+            }
+            verbs.begin(lane as usize, cx.now(), Label::Verb { number });
         }
-        self.under_way += 1;
+        self.under_way.push_back(lane);
         let head = VerbHead {
             channel: self.wiring.channel,
             sequence: number,
@@ -238,17 +271,20 @@ impl Client {
         let author = Author::PostedVerb {
             channel: self.wiring.channel,
             // An attempt that is given up is over for itself: its verbs are written again by the next.
-            transaction: (self.counters.transactions + self.counters.retries) as u32,
+            transaction: (self.begun - 1 + self.counters.retries) as u32,
             sequence: number as u32,
         };
         note_verb(journal, kind, now, self.wiring.memory + epoch.offset, author, bytes);
     }
 
-    fn commit(&mut self, cx: &mut Ctx<'_, Msg>) {
+    /// The first transaction under way, or one that reads alone, is committed.
+    fn commit(&mut self, began: Time, cx: &mut Ctx<'_, Msg>) {
         self.counters.transactions += 1;
-        self.times.latency += cx.now() - self.transaction.began();
+        self.times.latency += cx.now() - began;
         self.times.committed = cx.now();
-        self.compute(cx);
+        if !self.is_open() {
+            self.compute(cx);
+        }
     }
 }
 
@@ -263,18 +299,22 @@ impl Receiver for Client {
                 return;
             }
         };
-        let heard = self.transaction.hear(sequence);
+        let heard = self.transactions.front_mut().map_or(Heard::Late, |transaction| transaction.hear(sequence));
         if heard == Heard::Late {
             assert!(self.counters.retries > 0, "an acknowledgement of verb {sequence} that nobody waits for");
             self.counters.late_acks += 1;
             return;
         }
-        self.alarm = None;
-        let acknowledged = std::mem::take(&mut self.under_way);
-        if let Some(verbs) = &mut self.verbs {
-            (0..acknowledged).for_each(|verb| verbs.end(verb, cx.now()));
+        if !self.is_open() {
+            self.alarm = None;
         }
-        if heard == Heard::Over { self.commit(cx) } else { self.post(cx) }
+        self.acknowledged(cx.now());
+        if heard == Heard::Over {
+            let began = self.transactions.pop_front().map_or(0, |transaction| transaction.began());
+            self.commit(began, cx);
+        } else {
+            self.post(cx);
+        }
     }
 }
 
@@ -301,7 +341,7 @@ impl Component<Msg> for Client {
                     Alarm::Begin => self.begin(cx),
                     Alarm::Retry => {
                         self.counters.retries += 1;
-                        self.transaction.begin_anew();
+                        self.transactions.iter_mut().for_each(Transaction::begin_anew);
                         self.post(cx);
                     }
                 }
@@ -311,10 +351,11 @@ impl Component<Msg> for Client {
     }
 
     fn waits(&self, out: &mut Vec<Wait>) {
-        if let Some(sequence) = self.transaction.awaited() {
+        let first = self.transactions.front();
+        if let Some((sequence, began)) = first.and_then(|first| Some((first.awaited()?, first.began()))) {
             let who = format!("transaction {}", self.counters.transactions + 1);
             let what = format!("the acknowledgement of verb {sequence}");
-            out.push(Wait { who, what, on: None, since: self.transaction.began() });
+            out.push(Wait { who, what, on: None, since: began });
         }
     }
 

@@ -19,7 +19,7 @@ use durawarp_engine::Timebase;
 use durawarp_riscv::memory::{MemoryPlace, Windows};
 use durawarp_riscv::verbs::Peers;
 
-use super::client::ClientSpec;
+use super::client::{Arrivals, ClientSpec, Protocol};
 use super::coherence::CPU_LINE_BYTES;
 use super::core::{CoreSpec, L1dSpec};
 use super::device::Device;
@@ -222,6 +222,17 @@ impl CpuSpec {
                 client.epochs_at_once(),
                 client.bytes_per_epoch
             ),
+        );
+        // Of several that are under way only BSP says which is acknowledged: the one that began first.
+        require(
+            client.arrivals == Arrivals::Closed || (client.protocol == Protocol::Bsp && client.retry_us == 0),
+            "client.arrivals",
+            "transactions that do not wait for each other need client.protocol=bsp and client.retry_us=0".into(),
+        );
+        require(
+            client.arrivals == Arrivals::Closed || client.compute_ns.ps > 0,
+            "client.compute_ns",
+            "transactions that do not wait for each other (client.arrivals=open) have time between them".into(),
         );
         // Past the cache nothing would order them with what persists of the same line.
         require(

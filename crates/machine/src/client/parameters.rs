@@ -17,6 +17,16 @@ choice! {
 }
 
 choice! {
+    /// When a client begins its next transaction.
+    pub enum Arrivals {
+        /// So long after the last one is committed.
+        Closed = "closed",
+        /// So long after the last one has begun, whether or not it is committed.
+        Open = "open",
+    }
+}
+
+choice! {
     /// Where a client's epochs lie in its memory.
     pub enum Addresses {
         /// One behind the other, from the start again at the end.
@@ -45,6 +55,8 @@ spec! {
         addresses: Addresses,
         /// What a client computes before each transaction.
         compute_ns: Nanos,
+        /// From when on it computes: from the commit of the one before (closed), or from its begin (open).
+        arrivals: Arrivals,
         /// A client that has waited so long for an acknowledgement aborts the log and persists the
         /// transaction again; 0 for never.
         retry_us: u32 where 0..=1000000000,

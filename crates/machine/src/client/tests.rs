@@ -37,6 +37,7 @@ fn spec(protocol: Protocol) -> ClientSpec {
         bytes_per_epoch: 64,
         addresses: Addresses::Log,
         compute_ns: Nanos { ps: 0 },
+        arrivals: Arrivals::Closed,
         retry_us: 10,
         region_kb: 4,
         seed: 1,
@@ -105,6 +106,24 @@ fn a_client_without_a_limit_waits_and_one_whose_limit_is_always_missed_comes_to_
     // 25 us, in whose event verb 2 is heard of no more.
     assert_eq!((numbers(&posted), counters.transactions, counters.retries), (vec![1, 2, 3, 4], 1, 2));
     assert_eq!((counters.busy_ns, counters.late_acks), (30_000, 2));
+}
+
+#[test]
+fn a_client_that_does_not_wait_begins_at_its_times_and_commits_in_their_order() {
+    let every_5_us =
+        ClientSpec { transactions: 3, compute_ns: Nanos { ps: 5 * US }, retry_us: 0, ..spec(Protocol::Bsp) };
+    let acks = [(18 * US, 2), (19 * US, 4), (31 * US, 6)];
+    let (posted, counters) = posts(ClientSpec { arrivals: Arrivals::Open, ..every_5_us.clone() }, &acks);
+    // The first begins after 5 us; each has 64 ns a verb, and 1 us on the way.
+    let at = |us: Time| [us * US + 64_000, us * US + 128_000];
+    assert_eq!(posted.iter().map(|of| of.0).collect::<Vec<_>>(), [at(6), at(11), at(16)].concat());
+    assert_eq!((numbers(&posted), counters.transactions), (vec![1, 2, 3, 4, 5, 6], 3));
+    assert_eq!((counters.latency_ns, counters.busy_ns), (13_000 + 9_000 + 16_000, 31_000));
+    // One that waits has begun the second 5 us after the first was committed.
+    let acks = [(18 * US, 2), (31 * US, 4), (41 * US, 6)];
+    let (posted, counters) = posts(every_5_us, &acks);
+    assert_eq!(posted.iter().map(|of| of.0).collect::<Vec<_>>(), [at(6), at(24), at(37)].concat());
+    assert_eq!((counters.transactions, counters.latency_ns), (3, 13_000 + 8_000 + 5_000));
 }
 
 #[test]

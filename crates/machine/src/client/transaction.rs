@@ -59,6 +59,11 @@ impl Transaction {
         self.began
     }
 
+    /// How many epochs it has.
+    pub(super) fn epochs(&self) -> usize {
+        self.epochs.len()
+    }
+
     /// The epoch to be posted now, with its place.
     pub(super) fn post(&mut self) -> Option<(usize, Epoch)> {
         let at = self.next;
