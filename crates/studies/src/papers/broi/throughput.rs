@@ -231,7 +231,8 @@ pub(super) fn memory(request: &Request, runs: &Runs<'_>) -> Finding {
         let each: Vec<_> = runs::programs(request).map(|program| pair(runs, of, program, opened)).collect();
         [0, 1].map(|scheme| mean_of(each.iter().map(|rows| rows[scheme])))
     });
-    let mut asks = vec![ask::memory(&local.bars, local.mean), ask::hybrid_gain(local.mean, hybrid.mean)];
+    let mut asks = vec![ask::memory(&local.bars, local.mean)];
+    asks.extend(ask::hybrid_gains(local.mean, hybrid.mean, open.mean));
     asks.extend(ask::hybrid_throughput([local.means, hybrid.means], rows));
     let tables = vec![local.table, hybrid.table, open.table];
     Finding { tables, asks, notes: notes.map(str::to_owned).to_vec(), ..Finding::default() }
@@ -244,7 +245,7 @@ pub(super) fn operations(request: &Request, runs: &Runs<'_>) -> Finding {
     let of_broi = |program| (program, pair(runs, SCENARIOS[0], program, mops)[1]);
     let of_broi: Vec<_> = runs::programs(request).map(of_broi).collect();
     let mut asks = ask::operations(&local.bars, local.mean, &of_broi);
-    asks.push(ask::hybrid_gain(local.mean, hybrid.mean));
+    asks.extend(ask::hybrid_gains(local.mean, hybrid.mean, open.mean));
     let notes = [WHOLE, HYBRID, OPEN, "hybrid: operations until the program's own end"];
     let tables = vec![local.table, hybrid.table, open.table];
     Finding { tables, asks, notes: notes.map(str::to_owned).to_vec(), ..Finding::default() }
