@@ -196,6 +196,31 @@ fn contradictory_parameters_of_the_network_are_refused_at_once() {
     let told = of("client.protocol", "bsp").unwrap_err();
     assert!(told.contains("no acknowledgement comes within 7 us: the network alone takes 7.8"), "{told}");
     assert!(of("client.protocol", "sync").is_ok());
+    let told = of("client.arrivals", "open").unwrap_err();
+    assert!(told.contains("do not wait for each other need client.protocol=bsp and client.retry_us=0"), "{told}");
+    let recipe = Experiment::of("hash").profile("ci").machine("broi-cluster").scheme("broi");
+    let told = recipe.set("client.arrivals", "open").set("client.compute_ns", 0).build_any().map(drop).unwrap_err();
+    assert!(told.to_string().contains("(client.arrivals=open) have time between them"), "{told}");
+}
+
+#[test]
+fn transactions_that_do_not_wait_overlap_are_durable_in_their_order_and_the_same_at_any_number_of_threads() {
+    const EPOCH_CYCLES: u64 = 2_000;
+    // A transaction takes some 9 us, and one begins every 3.
+    let open = [("client.arrivals", "open"), ("client.compute_ns", "3000"), ("client.write_percent", "100")];
+    let report = crashed("broi", &open);
+    assert!(report.holds(), "{report:#?}");
+    let of = |name: &str| report.outcome.total("client", name);
+    assert_eq!(of("transactions"), 16);
+    assert!(of("latency_ns") > 2 * of("busy_ns"), "several at once: {} {}", of("latency_ns"), of("busy_ns"));
+    let recipe = Experiment::of("hash").profile("ci").machine("broi-cluster").scheme("broi").reference(false);
+    let recipe = open.iter().fold(recipe, |recipe, (key, value)| recipe.set(key, *value));
+    let experiment = recipe.set("client.transactions", 0).build_any().unwrap_or_else(|faults| panic!("{faults}"));
+    let ways: Vec<Way> = [1, 2].into_iter().flat_map(Way::at).collect();
+    let reference = run_one(&experiment, &Way::REFERENCE, EPOCH_CYCLES, None);
+    let compared = compare_all(&experiment, &reference, &ways, EPOCH_CYCLES, None, |_| {});
+    let differ: Vec<_> = compared.iter().filter(|compared| compared.difference.is_some()).collect();
+    assert!(differ.is_empty() && compared.len() == ways.len(), "{differ:?}");
 }
 
 #[test]
