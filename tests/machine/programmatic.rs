@@ -125,6 +125,21 @@ fn a_line_that_was_loaded_before_the_wait_is_loaded_anew_behind_it() {
     assert_eq!(ran.u32s(words + 256, 2), [7, 0], "behind the wait, and before");
 }
 
+#[test]
+fn room_that_a_launch_leaves_which_is_not_over_yet_is_taken_at_once() {
+    let mut bench = Bench::new(one_gigahertz("sm.count=1 sm.ctas=2"));
+    let words = bench.buffer(4096, Medium::Dram);
+    bench.launch(&primary(10, LETS_GO, 9000), 1, 1, (words, 0, 0, 0));
+    bench.launch(&primary(10, LETS_GO, 300), 1, 1, (words + 64, 0, 0, 0)).programmatic();
+    bench.launch(&secondary(3000), 1, 1, (words + 128, words, 0, 0)).programmatic();
+    let ran = overlapped(&bench);
+    let [a, b, c] = intervals(&ran)[..] else { panic!("three launches") };
+    assert_eq!(a[1], b[1], "it ends in its turn");
+    // Its 3000 turns are behind it when the first ends.
+    assert!(c[1] < a[1] + 1000, "{a:?} {c:?}");
+    assert_eq!(ran.u32s(words + 128, 1), [8]);
+}
+
 /// A chain of launches of many CTAs that overlap, and one beside them.
 fn chain() -> Bench {
     let mut bench = Bench::new(one_gigahertz("sm.count=4"));

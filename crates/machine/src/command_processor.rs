@@ -538,17 +538,14 @@ impl CommandProcessor {
         if running.grid.is_part() {
             self.records[running.number as usize].cta_ends.push(cx.now());
         }
-        if !running.grid.is_over() {
-            let lets_go = running.lets_go();
+        let (is_over, lets_go) = (running.grid.is_over(), running.lets_go());
+        // A launch is over when those before it in its stream are.
+        if !is_over || self.flight.depends(place) {
             self.dispatch(cx);
             self.check_barrier(place, cx);
             if lets_go && self.flight.waiting() > 0 {
                 self.advance(cx);
             }
-            return;
-        }
-        // A launch is over when those before it in its stream are.
-        if self.flight.depends(place) {
             return;
         }
         match self.persistency.kernel_end(&self.ports, cx) {
