@@ -129,8 +129,7 @@ fn killed_at_three_moments_or_run_by_two_processes_the_table_is_that_of_one_run(
         assert_eq!(child.wait().unwrap().code(), Some(0));
     }
     let (results, _) = records(&folder.join("shared"));
-    // There are no locks: a point that both begin before either has said so runs twice. On a busy host these were 30.
-    assert!((512..512 + 128).contains(&results), "{results} runs for 512 points: 1024 if nobody heard of the other");
+    assert!((512..=512 + 8).contains(&results), "{results} runs for 512 points");
     assert!(csv(&folder, "shared") == table, "run by two: another table");
 }
 
