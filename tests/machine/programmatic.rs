@@ -1,11 +1,9 @@
 //! Programmatic launches: when they begin, what they wait for, what they see of the launch before them, and that it is the
 //! same at any number of threads.
 
-use crate::bench_machine::{Bench, Ran, one_gigahertz};
-use durawarp::assemble::Persistency;
-use durawarp::assemble::checkpoint::{load, save};
-use durawarp::engine::{Fallback, Placement, Rebalance, RunEnd, RunOptions, Time};
-use durawarp::kernel::host::HostAction;
+use crate::bench_machine::{Bench, one_gigahertz};
+use crate::streams::{assert_goes_on, assert_same_events, intervals, overlapped};
+use durawarp::engine::Time;
 use durawarp::kernel::memory::Medium;
 
 /// Counts to `n`.
@@ -26,19 +24,8 @@ fn secondary(prologue: u32) -> String {
     count(prologue, "PROLOGUE") + "griddepcontrol.wait;\n" + follow
 }
 
-fn overlapped(bench: &Bench) -> Ran {
-    bench.run_overlapped(&RunOptions::default())
-}
-
-/// When each launch began and ended, in cycles.
-fn intervals(ran: &Ran) -> Vec<[Time; 2]> {
-    let tick = ran.spec.timebase().unwrap().tick_khz() / ran.spec.clock.core_mhz.khz;
-    let launches = ran.assembly.command_processor().launches();
-    launches.iter().map(|launch| [launch.start / tick, launch.end / tick]).collect()
-}
-
 /// Two launches of a stream, the second programmatic or not, and what the second stored.
-fn two(overrides: &str, primary: &str, secondary: &str, programmatic: bool) -> (Vec<[Time; 2]>, u32) {
+fn two(overrides: &str, primary: &str, secondary: &str, programmatic: bool) -> ([(Time, Time); 2], u32) {
     let mut bench = Bench::new(one_gigahertz(overrides));
     let words = bench.buffer(4096, Medium::Dram);
     bench.launch(primary, 2, 32, (words, 0, 0, 0));
@@ -47,49 +34,38 @@ fn two(overrides: &str, primary: &str, secondary: &str, programmatic: bool) -> (
         bench.programmatic();
     }
     let ran = overlapped(&bench);
-    (intervals(&ran), ran.u32s(words + 256, 1)[0])
+    (intervals(&ran).try_into().expect("two launches"), ran.u32s(words + 256, 1)[0])
 }
 
 #[test]
 fn a_programmatic_launch_begins_when_the_one_before_lets_it_and_waits_for_its_end() {
     let (first, second) = (primary(500, LETS_GO, 3000), secondary(1000));
-    let ([a, b], stored) = (two("", &first, &second, false)).map_first();
-    assert_eq!((a[1], stored), (b[0], 8), "one after another without the attribute");
-    let ([c, d], stored) = (two("", &first, &second, true)).map_first();
+    let ([a, b], stored) = two("", &first, &second, false);
+    assert_eq!((a.1, stored), (b.0, 8), "one after another without the attribute");
+    let ([c, d], stored) = two("", &first, &second, true);
     assert_eq!((c, stored), (a, 8), "the first takes as long");
-    assert!(d[0] > c[0] && d[0] < c[1] / 2 && d[1] > c[1], "{c:?} {d:?}");
-    assert!(d[1] + 800 < b[1], "the launch and its prologue are hidden: {d:?} {b:?}");
+    assert!(d.0 > c.0 && d.0 < c.1 / 2 && d.1 > c.1, "{c:?} {d:?}");
+    assert!(d.1 + 800 < b.1, "the launch and its prologue are hidden: {d:?} {b:?}");
     // What hides behind the first costs nothing, and what does not costs all of itself.
-    let end = |prologue: u32| two("", &first, &secondary(prologue), true).0[1][1];
-    assert_eq!(end(10), d[1]);
+    let end = |prologue: u32| two("", &first, &secondary(prologue), true).0[1].1;
+    assert_eq!(end(10), d.1);
     let [short, long] = [end(20_000), end(20_100)];
-    assert!(short > d[1] && long > short, "{short} {long}");
+    assert!(short > d.1 && long > short, "{short} {long}");
     // Nobody waits where nothing was let go: the second begins when all CTAs of the first have ended.
-    let ([e, f], _) = two("", &primary(500, "", 3000), &second, true).map_first();
-    assert_eq!(e[1], f[0]);
-}
-
-/// Two launches in place of a list.
-trait MapFirst {
-    fn map_first(self) -> ([[Time; 2]; 2], u32);
-}
-
-impl MapFirst for (Vec<[Time; 2]>, u32) {
-    fn map_first(self) -> ([[Time; 2]; 2], u32) {
-        (self.0.try_into().expect("two launches"), self.1)
-    }
+    let ([e, f], _) = two("", &primary(500, "", 3000), &second, true);
+    assert_eq!(e.1, f.0);
 }
 
 #[test]
 fn every_cta_lets_the_next_launch_begin_or_has_ended() {
     // The second CTA never says so, and ends while the first still runs.
     let of_first = format!("setp.ne.u32 %p2, %cta, 0;\n@%p2 bra SHORT;\n{LETS_GO}{}SHORT:\n", count(3000, "LONG"));
-    let ([a, b], _) = two("", &(of_first.clone() + &count(900, "BOTH")), &secondary(1), true).map_first();
-    assert!(b[0] > 900 && b[0] < a[1], "{a:?} {b:?}");
+    let ([a, b], _) = two("", &(of_first.clone() + &count(900, "BOTH")), &secondary(1), true);
+    assert!(b.0 > 900 && b.0 < a.1, "{a:?} {b:?}");
     // The other way round, nothing is left to hide behind.
     let neither = of_first.replace(LETS_GO, "") + &count(900, "BOTH");
-    let ([a, b], _) = two("", &neither, &secondary(1), true).map_first();
-    assert_eq!(a[1], b[0]);
+    let ([a, b], _) = two("", &neither, &secondary(1), true);
+    assert_eq!(a.1, b.0);
 }
 
 #[test]
@@ -105,9 +81,9 @@ fn launches_end_in_the_order_of_their_stream_and_events_with_them() {
     bench.launch(reads, 1, 1, (words + 192, words, 0, 0)).in_stream(2, &[1]);
     let ran = overlapped(&bench);
     let [a, b, c, d] = intervals(&ran)[..] else { panic!("four launches") };
-    assert!(b[0] < a[1] && c[0] < a[1], "{a:?} {b:?} {c:?}");
-    assert_eq!((a[1], b[1]), (b[1], d[0]), "{a:?} {b:?} {d:?}");
-    assert!(c[1] > a[1], "{c:?}");
+    assert!(b.0 < a.1 && c.0 < a.1, "{a:?} {b:?} {c:?}");
+    assert_eq!((a.1, b.1), (b.1, d.0), "{a:?} {b:?} {d:?}");
+    assert!(c.1 > a.1, "{c:?}");
     assert_eq!([0, 64, 128, 192].map(|at| ran.u32s(words + at, 1)[0]), [7, 7, 8, 7]);
     assert_eq!(ran.assembly.command_processor().most_at_once(), 3);
 }
@@ -134,9 +110,9 @@ fn room_that_a_launch_leaves_which_is_not_over_yet_is_taken_at_once() {
     bench.launch(&secondary(3000), 1, 1, (words + 128, words, 0, 0)).programmatic();
     let ran = overlapped(&bench);
     let [a, b, c] = intervals(&ran)[..] else { panic!("three launches") };
-    assert_eq!(a[1], b[1], "it ends in its turn");
+    assert_eq!(a.1, b.1, "it ends in its turn");
     // Its 3000 turns are behind it when the first ends.
-    assert!(c[1] < a[1] + 1000, "{a:?} {c:?}");
+    assert!(c.1 < a.1 + 1000, "{a:?} {c:?}");
     assert_eq!(ran.u32s(words + 128, 1), [8]);
 }
 
@@ -159,46 +135,12 @@ fn any_number_of_threads_and_any_partitioning_have_the_same_events() {
     let first = overlapped(&bench);
     assert!(first.assembly.command_processor().most_at_once() >= 3);
     assert!(first.memory == bench.functional(), "as one after another");
-    crate::accounts::assert_conserved("programmatic", &bench.spec, &first.assembly);
-    for (threads, placement, rebalance) in [
-        (2, Placement::Auto, Rebalance::Never),
-        (2, Placement::Shuffled(99), Rebalance::Forced { rounds: 7 }),
-        (8, Placement::RoundRobin, Rebalance::Never),
-        (8, Placement::Shuffled(5), Rebalance::Never),
-    ] {
-        let options = RunOptions { threads, placement, rebalance, oversubscribe: true, ..RunOptions::default() };
-        let other = bench.run_overlapped(&RunOptions { fallback: Fallback::Never, ..options.clone() });
-        let of = |ran: &Ran| (ran.assembly.simulation.digest(), ran.assembly.simulation.stats().events());
-        assert_eq!(of(&other), of(&first), "{options:?}");
-        assert_eq!(intervals(&other), intervals(&first), "{options:?}");
-        assert!(other.memory == first.memory, "{options:?}: memory");
-    }
+    assert_same_events("programmatic", &bench);
 }
 
 #[test]
 fn a_machine_that_is_saved_while_a_launch_waits_for_another_goes_on_as_if_it_had_not_been() {
     let bench = chain();
-    let persistency = Persistency { overlaps: true, ..Persistency::default() };
-    let assemble = || {
-        let actions = bench.launches().into_iter().map(HostAction::Launch).collect();
-        bench.assemble(actions, 0, &persistency)
-    };
-    let run = |assembly: &mut durawarp::assemble::Assembly, options: &RunOptions<'_>| {
-        durawarp::machine::run(&mut assembly.simulation, options)
-    };
-    let mut whole = assemble();
-    assert!(matches!(run(&mut whole, &RunOptions::default()), RunEnd::Finished { .. }));
-    let tick = bench.spec.timebase().unwrap().tick_khz() / bench.spec.clock.core_mhz.khz;
-    let end = intervals(&overlapped(&bench))[0][1];
-    for cycle in [end / 8, end / 3, end / 2, end - 60, end + 10, end + 90] {
-        let mut before = assemble();
-        let paused = run(&mut before, &RunOptions { pause_at: Some(cycle * tick), ..RunOptions::default() });
-        assert!(matches!(paused, RunEnd::Paused { .. }), "{paused:?}");
-        let saved = save(&before).unwrap_or_else(|fault| panic!("{fault}"));
-        let mut after = assemble();
-        load(&mut after, &persistency.scheme, &saved).unwrap_or_else(|fault| panic!("{fault}"));
-        assert!(matches!(run(&mut after, &RunOptions::default()), RunEnd::Finished { .. }));
-        assert_eq!(after.simulation.digest(), whole.simulation.digest(), "saved at {cycle}");
-        assert_eq!(after.command_processor().launches(), whole.command_processor().launches(), "saved at {cycle}");
-    }
+    let end = intervals(&overlapped(&bench))[0].1;
+    assert_goes_on(&bench, [end / 8, end / 3, end / 2, end - 60, end + 10, end + 90]);
 }

@@ -59,7 +59,7 @@ fn records(ran: &Ran) -> &[LaunchRecord] {
 }
 
 /// When each launch began and ended, in cycles.
-fn intervals(ran: &Ran) -> Vec<(Time, Time)> {
+pub(crate) fn intervals(ran: &Ran) -> Vec<(Time, Time)> {
     let tick = ran.spec.timebase().unwrap().tick_khz() / ran.spec.clock.core_mhz.khz;
     records(ran).iter().map(|launch| (launch.start / tick, launch.end / tick)).collect()
 }
@@ -68,7 +68,7 @@ fn end(ran: &Ran) -> Time {
     intervals(ran).iter().map(|(_, end)| *end).max().unwrap()
 }
 
-fn overlapped(bench: &Bench) -> Ran {
+pub(crate) fn overlapped(bench: &Bench) -> Ran {
     bench.run_overlapped(&RunOptions::default())
 }
 
@@ -225,9 +225,14 @@ fn mixed() -> Bench {
 #[test]
 fn any_number_of_threads_and_any_partitioning_have_the_same_events() {
     let bench = mixed();
-    let first = overlapped(&bench);
-    assert_eq!(first.assembly.command_processor().most_at_once(), 3);
-    crate::accounts::assert_conserved("streams", &bench.spec, &first.assembly);
+    assert_eq!(overlapped(&bench).assembly.command_processor().most_at_once(), 3);
+    assert_same_events("streams", &bench);
+}
+
+/// Nothing is lost, and every number of threads and partitioning has the same events.
+pub(crate) fn assert_same_events(name: &str, bench: &Bench) {
+    let first = overlapped(bench);
+    crate::accounts::assert_conserved(name, &bench.spec, &first.assembly);
     let threads = |threads: usize, placement: Placement, rebalance: Rebalance| RunOptions {
         threads,
         oversubscribe: true,
@@ -263,7 +268,11 @@ fn what_kernels_counted_adds_up_to_what_sms_counted() {
 
 #[test]
 fn a_machine_that_is_saved_while_launches_overlap_goes_on_as_if_it_had_not_been() {
-    let bench = mixed();
+    assert_goes_on(&mixed(), [90, 300, 700, 1500]);
+}
+
+/// A machine that is saved at any of these cycles, and loaded, goes on as if it had not been.
+pub(crate) fn assert_goes_on(bench: &Bench, cycles: impl IntoIterator<Item = Time>) {
     let persistency = Persistency { overlaps: true, ..Persistency::default() };
     let assemble = || {
         let actions = bench.launches().into_iter().map(HostAction::Launch).collect();
@@ -275,7 +284,7 @@ fn a_machine_that_is_saved_while_launches_overlap_goes_on_as_if_it_had_not_been(
     let mut whole = assemble();
     assert!(matches!(run(&mut whole, &RunOptions::default()), RunEnd::Finished { .. }));
     let tick = bench.spec.timebase().unwrap().tick_khz() / bench.spec.clock.core_mhz.khz;
-    for cycle in [90, 300, 700, 1500] {
+    for cycle in cycles {
         let mut before = assemble();
         let paused = run(&mut before, &RunOptions { pause_at: Some(cycle * tick), ..RunOptions::default() });
         assert!(matches!(paused, RunEnd::Paused { .. }), "{paused:?}");

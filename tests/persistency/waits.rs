@@ -6,8 +6,8 @@ use durawarp::outcome::End;
 use durawarp::run::Experiment;
 use durawarp::workload::Workload;
 
-/// Warp 0 stores, and waits; warp 1 stores to 256 lines, two regions a turn and more, and does what the other waits for. A
-/// warp is a CTA, or half of the only one.
+/// Warp 0 stores, and waits; warp 1 stores to 64 times 32 lines, and does what the other waits for. A warp is a CTA, or half
+/// of the only one.
 fn ends(warps: &str, begin: &str, wait: &str, act: &str, set: &[&str]) {
     let (grid, block, warp) = match warps {
         "of two CTAs" => (2, 32, "mov.u32 %warp, %ctaid.x;"),
@@ -59,6 +59,10 @@ fn a_loop_that_polls_ends_by_whatever_load_it_looks() {
     );
     let all = format!("{FLAG}\nst.global.u32 [%flag+4], 1;\nst.global.u32 [%flag+8], 1;\nst.global.u32 [%flag+12], 1;");
     ends("of two CTAs", "", &turns, &all, &[]);
+    // On another way through the loop lies a store, behind a fence, which the turns that wait do not take.
+    let stores = "FIRST:\nld.global.cg.u32 %r4, [%flag];\nsetp.ne.u32 %q3, %r4, 0;\n@!%q3 bra AGAIN;\nmembar.gl;\n\
+                  st.global.u32 [%flag+64], %r4;\nAGAIN:\nsetp.eq.u32 %q3, %r4, 0;\n@%q3 bra FIRST;";
+    ends("of two CTAs", "", stores, FLAG, &[]);
 }
 
 #[test]
@@ -71,7 +75,7 @@ fn barriers_of_clusters_end_whether_or_not_they_order_memory() {
 
 #[test]
 fn waits_for_registers_and_for_phases_of_barriers_end() {
-    // 64 warps of 40 registers leave none: what the other warp gives back is all there is.
+    // The pool of a CTA is empty at first: what the other warp gives back is all there is.
     let (wait, act) = ("setmaxnreg.inc.sync.aligned.u32 48;", "setmaxnreg.dec.sync.aligned.u32 32;");
     ends("of one CTA", "", wait, act, &[]);
     let begin = "mov.u32 %r6, bar;\nsetp.ne.u32 %q1, %warp, 0;\n@!%q1 mbarrier.init.shared.b64 [%r6], 32;\nbar.sync 0;";

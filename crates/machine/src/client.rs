@@ -341,7 +341,7 @@ impl Component<Msg> for Client {
                     Alarm::Begin => self.begin(cx),
                     Alarm::Retry => {
                         self.counters.retries += 1;
-                        self.transactions.iter_mut().for_each(Transaction::begin_anew);
+                        self.transactions.back_mut().expect("it waits").begin_anew();
                         self.post(cx);
                     }
                 }

@@ -9,7 +9,7 @@
 //! | wait | because |
 //! |---|---|
 //! | a loop with a volatile load | it looks again for what others store |
-//! | a loop without stores with any load whose address it does not compute | the same |
+//! | a loop with any load whose address it does not compute | the same |
 //! | `barrier.cluster.wait` | an arrival with `.release` has a fence, one with `.relaxed` has none |
 //! | `setmaxnreg.inc` | it waits for registers that other warps give back |
 //!
@@ -20,7 +20,7 @@
 //! volatile.
 
 use super::super::ir::{CacheOp, ClusterStep, Inst, Kernel, Mem, MemKind, Op, RegisterStep, Space};
-use super::code::{Code, words};
+use super::code::Code;
 
 /// The waits of a code.
 #[derive(Debug)]
@@ -36,10 +36,6 @@ impl Waits {
         let mut polls: Vec<bool> = code.items.iter().map(|item| looks_again(&item.inst)).collect();
         for (from, header) in back_edges(code) {
             let body = loop_of(code, from, header);
-            // Whether shared memory has a shadow does not matter: what is stored there is what may change.
-            if body.iter().any(|&pc| words(&code.items[pc as usize].inst, true) > 0) {
-                continue;
-            }
             let computed =
                 |register: &u16| body.iter().any(|&pc| code.items[pc as usize].hazards.written().contains(register));
             for &pc in &body {

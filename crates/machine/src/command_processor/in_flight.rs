@@ -173,9 +173,9 @@ impl InFlight {
     }
 
     /// A launch of the stream of the one in a place, and before it there, still runs.
-    pub(super) fn depends(&mut self, place: u8) -> bool {
-        let (number, stream) = (self.at(place).number, self.at(place).stream);
-        self.running.iter().any(|running| running.stream == stream && running.number < number)
+    pub(super) fn depends(&self, place: u8) -> bool {
+        let own = self.running.iter().position(|running| running.place == place);
+        own.is_some_and(|own| self.running[..own].iter().any(|before| before.stream == self.running[own].stream))
     }
 
     /// A launch begins, or has begun, before the one before it in its stream is over.
