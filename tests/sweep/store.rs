@@ -134,6 +134,26 @@ fn killed_at_three_moments_or_run_by_two_processes_the_table_is_that_of_one_run(
 }
 
 #[test]
+fn two_processes_run_no_point_twice_in_a_folder_that_takes_long_to_look_at() {
+    let folder = sweep_folder("sweep_store/slow", MANY);
+    let results = folder.join("shared");
+    ended(&sweep(&folder, "shared", &["--shard", "1/64"]), 0, &["shard 1/64"]);
+    let before = records(&results).0;
+    // Each look goes over these: more than 20 ms on any host of today.
+    for nth in 0..20_000 {
+        std::fs::File::create(results.join(format!("elsewhere-{nth}-1.jsonl"))).unwrap();
+    }
+    let mut two = [spawn(&folder, "shared"), spawn(&folder, "shared")];
+    for child in &mut two {
+        assert_eq!(child.wait().unwrap().code(), Some(0));
+    }
+    let (done, begun) = records(&results);
+    assert!(before < 64 && (512..=512 + 2).contains(&done), "{done} runs for 512 points");
+    // They go on while a folder is looked at: a few of what both claim is put off by both.
+    assert!(begun >= done, "{begun} claims for {done} runs");
+}
+
+#[test]
 #[cfg(unix)]
 fn what_another_process_has_begun_is_waited_for_as_long_as_that_lives_and_no_longer() {
     let folder = sweep_folder("sweep_store/waits", FEW);

@@ -15,6 +15,7 @@ pub mod batch;
 mod beginnings;
 mod book;
 pub mod campaign;
+mod claims;
 pub(crate) mod comparison;
 pub mod counting;
 pub mod file;

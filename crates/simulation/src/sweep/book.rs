@@ -37,6 +37,13 @@ pub struct Need {
     pub bytes: u64,
 }
 
+/// The order in which points are given out while all fit: the longest first; equal work: in their order.
+pub(super) fn in_order(needs: &[Need]) -> Vec<usize> {
+    let mut points: Vec<usize> = (0..needs.len()).collect();
+    points.sort_by_key(|&point| std::cmp::Reverse(needs[point].work));
+    points
+}
+
 /// Points that wait, and the memory of those that run.
 #[derive(Debug)]
 pub(super) struct Waiting {
@@ -62,9 +69,7 @@ pub(super) enum Next {
 
 impl Waiting {
     pub(super) fn new(needs: &[Need], bytes: u64) -> Self {
-        let mut left: Vec<(usize, Need)> = needs.iter().copied().enumerate().collect();
-        // Equal work: in the order of the points.
-        left.sort_by_key(|(point, need)| (need.work, std::cmp::Reverse(*point)));
+        let left = in_order(needs).into_iter().rev().map(|point| (point, needs[point])).collect();
         Waiting { left, back: std::collections::BTreeSet::new(), running: 0, bytes_used: 0, bytes }
     }
 

@@ -1,10 +1,8 @@
 //! Runs the points of a batch that a store of results does not have yet, and keeps what comes of them; or all
 //! of them without a store.
 //!
-//! Several processes may work on one folder. Each says in its own file that it begins a point, then looks
-//! whether another process of its host that is alive has said so before: such a point it puts off, and runs
-//! at the end if that process is gone. Of processes on other hosts it is not known whether they live: shards
-//! keep these apart.
+//! Several processes may work on one folder: a point that another one runs is put off ([`claims`](super::claims)),
+//! and run at the end if that process is gone.
 //!
 //! Workers hand what they have to one thread that writes (`Writer::serve`) and go on with the next point.
 //! Invariants: a point that the report of the whole sweep calls done is on the disk (its line of progress may
@@ -17,12 +15,14 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crossbeam_channel::{Sender, bounded};
+use crossbeam_channel::Sender;
 
 use super::batch::Batch;
 use super::beginnings::BeginningFiles;
+use super::claims::{Claims, Known};
+use super::book::in_order;
 use super::key;
-use super::record::{self, Record, State};
+use super::record::{Record, State};
 use super::runner::{Came, Done, Need, Turn, Workers, lock, run_each};
 use super::shared::SharedParts;
 use super::store::{Author, Order, Store, Writer};
@@ -133,19 +133,15 @@ pub struct Report {
 
 struct Shared<'a, 's> {
     batch: &'a Batch,
-    store: Mutex<(&'s mut Store, Instant)>,
     author: Author,
     orders: Sender<Order>,
-    /// When this process said that it begins a point, in ms since 1970.
-    claims: Mutex<BTreeMap<usize, u64>>,
+    claims: Claims<'s>,
     broken: &'a Mutex<Option<String>>,
     sweep: &'a Workers<'a>,
     references: SharedParts<'a>,
-    keep_failed: bool,
-    began_ms: u64,
 }
 
-/// How long to wait before looking again whether another process is done.
+/// How long to wait at most before looking again whether another process is done.
 const AGAIN: Duration = Duration::from_millis(100);
 
 /// What points need: work in microseconds where that is known of all, else as the batch says where that is
@@ -213,7 +209,6 @@ pub fn results(batch: &Batch, store: &Store) -> Result<Vec<Done>, String> {
 ///
 /// # Errors
 /// Results cannot be written, before the first point ran.
-#[expect(clippy::disallowed_methods, reason = "how often a folder is looked at; no result depends on it")]
 pub fn run(
     batch: &Batch,
     store: &mut Store,
@@ -232,17 +227,17 @@ pub fn run(
     let files = BeginningFiles::new(store.folder(), writer.author().clone(), sweep.stop);
     let beginnings = Beginnings::shared_by(Box::new(move |key, make| files.of(key, make)));
     let (broken, lost) = (Mutex::new(None), Mutex::new(Vec::new()));
+    let keys = batch.points().iter().map(|point| point.key.as_str()).collect();
+    let order = in_order(&needs).into_iter().map(|nth| to_run[nth]).collect();
+    let author = writer.author().clone();
     let shared = Shared {
         batch,
-        began_ms: writer.author().started_ms(),
-        store: Mutex::new((store, Instant::now())),
-        author: writer.author().clone(),
+        claims: Claims::new(store, keys, order, author.clone(), part.keep_failed, orders.clone(), sweep.jobs()),
+        author,
         orders,
-        claims: Mutex::new(BTreeMap::new()),
         broken: &broken,
         sweep,
         references: SharedParts::new(batch, to_run, beginnings),
-        keep_failed: part.keep_failed,
     };
     let could_not = |points: &[usize], why| {
         lock(&lost).extend_from_slice(points);
@@ -252,8 +247,8 @@ pub fn run(
     let (store, fates) = thread::scope(|scope| {
         scope.spawn(|| writer.serve(&inbox, &could_not));
         let fates = run_each(&needs, sweep, |turn| shared.one(to_run[turn.point], turn), Fate::Failed);
-        let Shared { store, .. } = shared;
-        (store.into_inner().unwrap_or_else(PoisonError::into_inner).0, fates)
+        let Shared { claims, .. } = shared;
+        (claims.into_store(), fates)
     });
     let mut broken = broken.into_inner().unwrap_or_else(PoisonError::into_inner);
     let lost = lost.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -268,17 +263,8 @@ pub fn run(
     Ok(Report { fates, broken })
 }
 
-/// A folder that takes so long to look at is not looked at for each point.
-const SLOW: Duration = Duration::from_millis(20);
-
-/// What others know of a point.
-enum Known {
-    Done(Fate),
-    Begun,
-    Nothing,
-}
-
 impl Shared<'_, '_> {
+    #[expect(clippy::disallowed_methods, reason = "how long points take; no result depends on it")]
     fn one(&self, point: usize, turn: &Turn<'_>) -> Came<Fate> {
         let of = |result: Fate, instructions| {
             let failed = matches!(result, Fate::Failed(_));
@@ -287,86 +273,30 @@ impl Shared<'_, '_> {
         if lock(self.broken).is_some() {
             return of(Fate::NotRun, None);
         }
+        let mut wait = Duration::from_millis(1);
         loop {
-            match self.known(point, turn.again) {
-                Known::Done(fate) => return of(fate, None),
-                Known::Begun if !turn.again => return Came::Later,
-                Known::Begun => std::thread::sleep(AGAIN),
-                Known::Nothing => break,
+            match self.claims.known(point, turn.again) {
+                Ok(Known::Done(fate)) => return of(fate, None),
+                Ok(Known::Begun) if !turn.again => return Came::Later,
+                Ok(Known::Begun) => {
+                    std::thread::sleep(wait);
+                    wait = AGAIN.min(wait * 2);
+                }
+                Ok(Known::Own) => break,
+                Err(why) => {
+                    lock(self.broken).get_or_insert(why);
+                    return of(Fate::NotRun, None);
+                }
             }
             if self.sweep.stop.is_some_and(|stop: &AtomicBool| stop.load(Ordering::Relaxed)) {
                 return of(Fate::NotRun, None);
             }
         }
+        let from = Instant::now();
         let done = self.simulate(point, turn);
+        self.claims.ran(from.elapsed());
         let instructions = done.counts().map(Outcome::warp_instructions);
         of(self.keep(point, &done), instructions)
-    }
-
-    /// Looks whether another process has begun or done a point since; says that this one begins it if not.
-    #[expect(clippy::disallowed_methods, reason = "how often a folder is looked at; no result depends on it")]
-    fn known(&self, point: usize, again: bool) -> Known {
-        match self.looked_up(point, again) {
-            // What it waits for is told by the folder alone: all others may be waiting too.
-            Some(Known::Begun) if again => {}
-            Some(known) => return known,
-            None if !lock(&self.claims).contains_key(&point) => {
-                // Others that do not hear of it run the point too, which does no harm.
-                let (answer, since) = bounded(1);
-                let begin = Order::Begin { key: self.batch.points()[point].key.clone(), answer };
-                let since = self.orders.send(begin).ok().and_then(|()| since.recv().ok()?);
-                lock(&self.claims).insert(point, since.unwrap_or(u64::MAX));
-            }
-            None => {}
-        }
-        let mut guard = lock(&self.store);
-        let (store, next) = &mut *guard;
-        let now = Instant::now();
-        if now >= *next {
-            if let Err(why) = store.refresh() {
-                lock(self.broken).get_or_insert(why);
-                return Known::Done(Fate::NotRun);
-            }
-            // On a slow file system, looking takes a fifth of the time at most.
-            *next = if now.elapsed() > SLOW { Instant::now() + now.elapsed() * 4 } else { now };
-        }
-        drop(guard);
-        match self.looked_up(point, again) {
-            Some(known) => known,
-            None if lock(&self.claims).contains_key(&point) => Known::Nothing,
-            // Whoever had begun it is gone: now this process says so.
-            None => self.known(point, again),
-        }
-    }
-
-    /// What is known without looking at the folder again.
-    fn looked_up(&self, point: usize, again: bool) -> Option<Known> {
-        let key = &self.batch.points()[point].key;
-        let own = lock(&self.claims).get(&point).copied();
-        let guard = lock(&self.store);
-        let result = guard.0.result(key).map(|entry| &entry.head);
-        match result.map(|head| (head.state, head)) {
-            Some((State::Good | State::Cut, _)) => return Some(Known::Done(Fate::Cached)),
-            // What failed before this process began is to be run again.
-            Some((State::Failed, head)) if head.unix_ms >= self.began_ms || self.keep_failed => {
-                return Some(Known::Done(Fate::Failed(head.why.clone().unwrap_or_default())));
-            }
-            _ => {}
-        }
-        let begun = guard.0.begun(key).iter().filter(|begun| result.is_none_or(|head| head.unix_ms <= begun.unix_ms));
-        let begun: Vec<_> = begun.cloned().collect();
-        drop(guard);
-        if begun.is_empty() {
-            return None;
-        }
-        let author = &self.author;
-        // Two that say so at once may both put it off. When it comes again the first of those who live runs
-        // it.
-        let first = |begun: &record::Head| !again || own.is_none_or(|own| author.is_before(begun, own));
-        begun
-            .iter()
-            .any(|begun| first(begun) && author.is_another_alive(&begun.host, begun.pid))
-            .then_some(Known::Begun)
     }
 
     /// What came of a simulation. One that panics has failed, and that is kept too.

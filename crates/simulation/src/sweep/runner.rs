@@ -49,6 +49,14 @@ impl std::fmt::Debug for Workers<'_> {
     }
 }
 
+impl Workers<'_> {
+    /// Points that run at a time on this host.
+    pub(super) fn jobs(&self) -> usize {
+        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+        if self.jobs == 0 { cores() } else { self.jobs }
+    }
+}
+
 /// What came of a point.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Done {
@@ -178,8 +186,7 @@ where
         sweep,
         began: Instant::now(),
     };
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let jobs = if sweep.jobs == 0 { cores } else { sweep.jobs };
+    let jobs = sweep.jobs();
     let workers = jobs.clamp(1, needs.len().max(1));
     let pool = pool(workers);
     // What no worker uses, as there are fewer points, is for the threads of points.

@@ -42,11 +42,11 @@ pub(crate) struct Writer {
 /// What the writer is asked for.
 #[derive(Debug)]
 pub(crate) enum Order {
-    /// A point is begun: others see that as soon as it is written. When that was, in ms since 1970, is
+    /// Points are begun: others see that as soon as it is written. When that was, in ms since 1970, is
     /// answered.
     Begin {
-        /// Key of the point.
-        key: String,
+        /// Keys of the points.
+        keys: Vec<String>,
         /// Where the answer goes: none when it could not be written.
         answer: Sender<Option<u64>>,
     },
@@ -95,9 +95,22 @@ impl Author {
     /// It cannot be serialised.
     pub(crate) fn line(&self, record: &Record<'_>) -> Result<(Vec<u8>, u64), String> {
         let unix_ms = unix_ms();
+        Ok((self.line_of(record, unix_ms)?, unix_ms))
+    }
+
+    /// Lines that say that points are begun, all of one moment, and that moment.
+    fn begun(&self, keys: &[String]) -> Result<(Vec<u8>, u64), String> {
+        let unix_ms = unix_ms();
+        let mut lines = Vec::new();
+        for key in keys {
+            lines.extend(self.line_of(&Record::begun(key), unix_ms)?);
+        }
+        Ok((lines, unix_ms))
+    }
+
+    fn line_of(&self, record: &Record<'_>, unix_ms: u64) -> Result<Vec<u8>, String> {
         let record = Record { unix_ms, host: &self.host, pid: self.pid, ..*record };
-        let line = record.line().map_err(|error| format!("cannot write a record: {error}"))?;
-        Ok((line, unix_ms))
+        record.line().map_err(|error| format!("cannot write a record: {error}"))
     }
 
     /// When it began, in ms since 1970.
@@ -184,9 +197,9 @@ impl Writer {
                             lines.extend(line);
                             points.push(point);
                         }
-                        Order::Begin { key, answer } => match self.author.line(&Record::begun(&key)) {
-                            Ok((line, unix_ms)) => {
-                                lines.extend(line);
+                        Order::Begin { keys, answer } => match self.author.begun(&keys) {
+                            Ok((begun, unix_ms)) => {
+                                lines.extend(begun);
                                 answers.push((answer, unix_ms));
                             }
                             // Who waits for the answer learns that there is none.
