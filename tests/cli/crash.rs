@@ -117,6 +117,9 @@ fn a_crash_test_with_nothing_to_judge_says_so_and_why() {
         let told = ended(&output, 0, &["  ok\n"]);
         assert!(!told.contains("NOTHING"), "{told}");
     }
+    // An atomic is a store.
+    let output = durawarp(&["crash", "litmus/torn_swap", "--scheme", "store+clwb"]);
+    ended(&output, 0, &["level B", "violated, as the manifest says"]);
 }
 
 #[test]

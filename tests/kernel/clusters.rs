@@ -282,6 +282,24 @@ fn atomics_and_loads_of_every_width_reach_the_other_cta() {
 }
 
 #[test]
+fn sixteen_bytes_of_the_other_cta_are_swapped_as_a_whole() {
+    let found = pair(&format!(
+        ".reg .b128 %q<4>; setp.eq.u32 %p1, %laneid, 0; mov.b64 %rd1, 7; mov.b64 %rd2, 8; mov.b64 %rd3, 9;\n\
+         @%p1 st.shared.v2.u64 [slot], {{%rd1, %rd2}};\n{SYNC}\
+         mov.b128 %q0, {{%rd1, %rd2}}; mov.b128 %q1, {{%rd3, %rd1}}; mov.b128 %q2, {{%rd3, %rd2}};\n\
+         @%p1 atom.shared::cluster.cas.b128 %q3, [%r4], %q2, %q1;\n\
+         @%p1 atom.shared::cluster.cas.b128 %q3, [%r4], %q0, %q1;\n\
+         @%p1 atom.shared::cluster.exch.b128 %q0, [%r4], %q2;\n{SYNC}\
+         ld.shared.v2.u64 {{%rd1, %rd2}}, [slot]; @%p1 st.global.b128 [%mine], %q3;\n\
+         @%p1 st.global.b128 [%mine+16], %q0; @%p1 st.global.v2.u64 [%mine+32], {{%rd1, %rd2}};\n{SYNC}"
+    ));
+    let found = found.unwrap();
+    for rank in 0..2usize {
+        assert_eq!(found[16 * rank..][..12], [7, 0, 8, 0, 9, 0, 7, 0, 9, 0, 8, 0], "rank {rank}");
+    }
+}
+
+#[test]
 fn what_the_isa_leaves_undefined_is_told() {
     let fault = |body: &str| pair(body).expect_err(body);
     for (body, expected) in [

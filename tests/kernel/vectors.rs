@@ -131,6 +131,56 @@ fn what_vectors_of_atomics_cannot_be_is_refused() {
 }
 
 #[test]
+fn sixteen_bytes_are_swapped_all_or_none() {
+    let old = [3u64, 4];
+    for (operation, operands, new) in [
+        ("exch", "%q1", [5, 6]),
+        ("cas", "%q0, %q1", [5, 6]),
+        // One half alone is as it should be.
+        ("cas", "%q2, %q1", [3, 4]),
+        ("cas", "%q3, %q1", [3, 4]),
+    ] {
+        for (space, address) in [("global", "%out"), ("shared", "s"), ("", "%rd1"), ("", "%out")] {
+            let place = if address == "%out" { "global" } else { "shared" };
+            let at = if address == "%out" { "%out" } else { "s" };
+            let atom = format!("atom.acq_rel.gpu.{space}.{operation}.b128").replace("..", ".");
+            let body = format!(
+                ".reg .b128 %q<5>; .shared .align 16 .b8 s[16]; mov.u64 %rd1, s; cvta.shared.u64 %rd1, %rd1;\n\
+                 mov.b64 %rd3, 3; mov.b64 %rd4, 4; mov.b64 %rd5, 5; mov.b64 %rd6, 6;\n\
+                 mov.b128 %q0, {{%rd3, %rd4}}; mov.b128 %q1, {{%rd5, %rd6}}; mov.b128 %q2, {{%rd3, %rd6}};\n\
+                 mov.b128 %q3, {{%rd5, %rd4}}; st.{place}.v2.u64 [{at}], {{%rd3, %rd4}};\n\
+                 {atom} %q1, [{address}], {operands}; ld.{place}.v2.u64 {{%rd7, %rd8}}, [{at}];\n\
+                 st.global.v2.u64 [%out+32], {{%rd7, %rd8}}; st.global.b128 [%out+16], %q1;"
+            );
+            let found = good(&body, &[], 1).u64s();
+            assert_eq!((&found[2..4], &found[4..6]), (&old[..], &new[..]), "{atom} [{address}], {operands}");
+            let nowhere = body.replace("%q1, [", "_, [").replace("[%out+16], %q1", "[%out+16], %q0");
+            assert_eq!(good(&nowhere, &[], 1).u64s()[2..6], [3, 4, new[0], new[1]], "{atom} _, {operands}");
+        }
+    }
+    // The lanes of a warp one after the other, each as a whole.
+    let turns = ".reg .b128 %q<2>; cvt.u64.u32 %rd1, %tid; add.u64 %rd2, %rd1, 1; mov.b128 %q0, {%rd1, %rd1};\n\
+                 mov.b128 %q1, {%rd2, %rd2}; atom.global.cas.b128 _, [%out], %q0, %q1;";
+    assert_eq!(good(turns, &[], 32).u64s()[..2], [32, 32]);
+}
+
+#[test]
+fn what_atomics_of_sixteen_bytes_cannot_be_is_refused() {
+    for (atomic, why) in [
+        ("atom.global.add.b128 %q0, [%out], %q1", "b128"),
+        ("red.global.exch.b128 [%out], %q1", "b128"),
+        ("atom.global.exch.b128 %q0, [%out], %rd1", "expected a register of type `.b128`"),
+        ("atom.global.cas.b128 %q0, [%out], %q1", "takes 4 operands here, found 3"),
+    ] {
+        let found = faults(&format!(".reg .b128 %q<2>; {atomic};"));
+        assert!(found[0].contains(why), "{atomic}: {found:?}");
+    }
+    let off = ".reg .b128 %q<2>; mov.b128 %q1, {%rd1, %rd1}; atom.global.exch.b128 %q0, [%out+8], %q1;";
+    let Err(RunError::Fault(fault)) = run(off, &[], 1).result else { panic!("an address that is no multiple of 16") };
+    assert!(matches!(fault.kind, FaultKind::Misaligned { bytes: 16, .. }), "{fault:?}");
+}
+
+#[test]
 fn pairs_of_singles_are_two_singles() {
     let (low, high) = ([1.5f32, 3.0e-39, 0.1], [f32::MAX, -1.0e-20, -7.0]);
     let input: Vec<u8> = (0..3).flat_map(|number| singles(&[low[number], high[number]])).collect();
@@ -187,8 +237,6 @@ fn registers_of_128_bits_are_two_of_64() {
     ] {
         assert_eq!(good(&format!("{declared}{body}"), &bytes(&input), 1).u32s()[..4], expected, "{body}");
     }
-    let told = faults(".reg .b128 %a; atom.global.exch.b128 %a, [%in], %a;");
-    assert!(told[0].contains("`atom` on type .b128 is not supported"), "{told:?}");
     assert!(faults(".reg .v2 .b128 %a;")[0].contains("register type `.b128` is not supported"));
 }
 

@@ -168,6 +168,22 @@ fn all_that_the_format_has_comes_to_what_it_says() {
     assert_eq!(outcome.verification, None);
 }
 
+#[test]
+fn a_swap_of_sixteen_bytes_is_one_operation_a_lane() {
+    let text = std::fs::read_to_string("tests/traces/small/kernel-1.traceg").unwrap();
+    let swap = "1 R4 ATOMG.E.CAS.128.STRONG.GPU 3 R2 R8 R12 16 1 ";
+    let text = text.replace("0 RED.E.ADD.STRONG.GPU 2 R2 R4 4 1 ", swap);
+    assert!(text.contains(swap));
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("kernel-1.traceg"), text).unwrap();
+    std::fs::write(folder.path().join("kernelslist.g"), "kernel-1.traceg\n").unwrap();
+    let outcome = run(Experiment::of(folder.path().display().to_string()).machine("titan-x"));
+    assert_eq!(outcome.end, End::Finished);
+    // 16 lanes of a warp of each of two CTAs, all on one address.
+    let lanes = ["sm", "l2"].map(|component| outcome.total(component, "atomic_lanes"));
+    assert_eq!((lanes, outcome.total("l2", "atomics")), ([32, 32], 2));
+}
+
 /// A file of `tests/traces/packed`, which `pack.py` there made with zstd itself.
 fn packed(file: &str) -> Recipe {
     Experiment::of(format!("tests/traces/packed/{file}")).machine("ampere-a100")

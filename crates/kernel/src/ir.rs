@@ -59,7 +59,7 @@ pub struct Inst {
     /// The predicate that guards it.
     pub guard: Guard,
     /// Destinations. For a store: the data operands (one an element), which may be constants. [`NONE`] where
-    /// absent.
+    /// absent. See [`Mem::is_pair`], too.
     pub dst: [Slot; 4],
     /// Sources. For a memory operation `src[0]` is the address, `src[1..]` an atomic's operands.
     pub src: [Slot; 4],

@@ -21,7 +21,11 @@ use super::requester::Requester;
 /// Bytes of a packet's header on the crossbar (SM6: "read request 8 B control").
 pub const HEADER_BYTES: u32 = 8;
 
-/// The lanes of one warp's atomic that fall into one line, in lane order.
+/// Elements of one request of atomics at most: the halves of 64 lanes' 16 bytes.
+pub const MAX_ATOMICS: usize = 128;
+
+/// The lanes of one warp's atomic that fall into one line, in lane order; of atomics of 16 bytes each half,
+/// the lower one first.
 #[derive(Debug, Clone)]
 pub struct Atomics {
     /// The operation.
@@ -32,21 +36,42 @@ pub struct Atomics {
     pub line: u64,
     /// The SM wants values back: old ones for a destination, new ones for a front-end buffer.
     pub returns: bool,
-    /// Lanes in use of the arrays below.
+    /// Two elements at a time are the halves of 16 bytes.
+    pub pairs: bool,
+    /// Elements in use of the arrays below.
     pub count: u8,
     /// Lane in the warp.
-    pub lane: [u8; 64],
+    pub lane: [u8; MAX_ATOMICS],
     /// Byte offset in the line.
-    pub offset: [u8; 64],
+    pub offset: [u8; MAX_ATOMICS],
     /// First operand; the old value once performed.
-    pub a: [u64; 64],
+    pub a: [u64; MAX_ATOMICS],
     /// Second operand (compare-and-swap's new value); the new value once performed.
-    pub b: [u64; 64],
+    pub b: [u64; MAX_ATOMICS],
 }
 
-value!(record Atomics { op, elem, line, returns, count, lane, offset, a, b });
+value!(record Atomics { op, elem, line, returns, pairs, count, lane, offset, a, b });
 
 impl Atomics {
+    /// One more element of a lane, with its operands.
+    #[inline]
+    pub fn push(&mut self, lane: u8, offset: u8, operands: (u64, u64)) {
+        let at = usize::from(self.count);
+        (self.lane[at], self.offset[at]) = (lane, offset);
+        (self.a[at], self.b[at]) = operands;
+        self.count += 1;
+    }
+
+    /// Operations: one a lane, or a stretch of a copy's elements.
+    pub fn operations(&self) -> u32 {
+        u32::from(self.count) >> u32::from(self.pairs)
+    }
+
+    /// Which half of 16 bytes an element is.
+    pub fn half(&self, element: usize) -> usize {
+        if self.pairs { element & 1 } else { 0 }
+    }
+
     /// Passes of a slice's atomic unit: it takes a sector at a time, and of lanes on one address one at a
     /// time.
     pub fn passes(&self) -> u32 {
@@ -67,11 +92,12 @@ impl Default for Atomics {
             elem: Elem::U32,
             line: 0,
             returns: true,
+            pairs: false,
             count: 0,
-            lane: [0; 64],
-            offset: [0; 64],
-            a: [0; 64],
-            b: [0; 64],
+            lane: [0; MAX_ATOMICS],
+            offset: [0; MAX_ATOMICS],
+            a: [0; MAX_ATOMICS],
+            b: [0; MAX_ATOMICS],
         }
     }
 }

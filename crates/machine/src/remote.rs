@@ -79,7 +79,8 @@ pub struct RemoteAccess {
     pub at: [u32; 64],
     /// Each lane's barrier there, at which its bytes complete, if they do.
     pub barriers: Option<Box<[u32; 64]>>,
-    /// Operands of an atomic; old values in the answer.
+    /// Operands of an atomic; old values in the answer. Of 16 bytes the halves of the first operand; the new
+    /// value of a compare-and-swap is in `data`.
     pub a: [u64; 64],
     pub b: [u64; 64],
     /// Bytes of loads and stores, 16 a lane.

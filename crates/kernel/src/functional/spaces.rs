@@ -8,7 +8,7 @@ use super::super::fault::{FaultKind, ProgramFault};
 use super::super::ir::{AtomOp, Inst, Mem, MemKind, PhaseOp, Space};
 use super::super::launch::Launch;
 use super::super::memory::FlatMemory;
-use super::super::semantics::atomic::{complete_bytes, try_atomic};
+use super::super::semantics::atomic::complete_bytes;
 use super::super::warp::{Warp, lanes_of};
 use super::cluster::Peers;
 use super::interface::{AccessKind, Event, WarpAccess};
@@ -162,21 +162,13 @@ pub(super) fn in_space(
         MemKind::Atomic | MemKind::Reduction => {
             // Never all at once: a lane must see what the lanes before it left at the same address.
             for lane in lanes_of(lanes) {
-                let (a, b) = warp.atomic_operands(inst, launch, lane as u32);
                 let Some(found) = write(memories, space, addresses[lane], bytes) else {
                     return Err(unmapped(warp, lane, addresses[lane], bytes, space, site, memories));
                 };
-                let mut old = [0; 8];
-                old[..bytes].copy_from_slice(found);
-                let old = u64::from_le_bytes(old);
-                let new = try_atomic(mem.atom, mem.elem, old, a, b).map_err(|misuse| {
+                warp.perform_atomic(inst, mem, launch, lane as u32, found).map_err(|misuse| {
                     let kind = FaultKind::Asynchronous(misuse.to_string());
                     ProgramFault::new(kind, launch, warp, site.pc, lane as u32)
                 })?;
-                found.copy_from_slice(&new.to_le_bytes()[..bytes]);
-                if mem.kind == MemKind::Atomic {
-                    warp.write_atomic(inst, lane as u32, old);
-                }
             }
         }
     }

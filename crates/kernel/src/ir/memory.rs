@@ -14,7 +14,7 @@ pub struct Mem {
     pub space: Space,
     /// Type of one element in memory.
     pub elem: Elem,
-    /// Elements a lane: 1, 2 or 4, contiguous.
+    /// Elements a lane: 1, 2 or 4, contiguous. Of atomics 1, or the 2 halves of 16 bytes.
     pub vec: u8,
     /// Cache operator.
     pub cache: CacheOp,
@@ -34,6 +34,13 @@ impl Mem {
     /// Bytes that one lane accesses.
     pub fn bytes(self) -> u32 {
         self.elem.bytes() * u32::from(self.vec)
+    }
+
+    /// An atomic of 16 bytes: it exchanges, or compares and swaps, both halves at once. It has each operand
+    /// by halves: the old value goes to `dst[0]` and `dst[1]`, the first operand is in `src[1]` and `src[2]`,
+    /// the new value of a compare-and-swap in `dst[2]` and `dst[3]`, which are read.
+    pub fn is_pair(self) -> bool {
+        matches!(self.kind, MemKind::Atomic | MemKind::Reduction) && self.vec == 2
     }
 
     /// A load, texture fetch or asynchronous copy that looks into the L1, by its cache operator and by

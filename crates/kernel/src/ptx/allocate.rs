@@ -34,11 +34,11 @@ fn bank_index(bank: Bank) -> usize {
     }
 }
 
-/// The registers that an instruction reads: sources, guard, and the data of a store.
+/// The registers that an instruction reads: sources, guard, and what it stores.
 pub(super) fn reads(draft: &Draft, mut f: impl FnMut(VReg)) {
-    let data = if draft.is_store() { draft.dst } else { [Arg::None; 4] };
+    let (data, _) = draft.data_and_results();
     let [summands, _] = draft.group_sums();
-    for arg in draft.src.into_iter().chain(draft.more).chain(data).chain(summands.iter().copied()) {
+    for &arg in draft.src.iter().chain(&draft.more).chain(data).chain(summands) {
         if let Arg::Reg(register) = arg {
             f(register);
         }
@@ -50,12 +50,11 @@ pub(super) fn reads(draft: &Draft, mut f: impl FnMut(VReg)) {
 
 /// The registers that an instruction writes.
 pub(super) fn writes(draft: &Draft, mut f: impl FnMut(VReg)) {
-    if !draft.is_store() {
-        let [_, sums] = draft.group_sums();
-        for arg in draft.dst.into_iter().chain(sums.iter().copied()) {
-            if let Arg::Reg(register) = arg {
-                f(register);
-            }
+    let (_, results) = draft.data_and_results();
+    let [_, sums] = draft.group_sums();
+    for &arg in results.iter().chain(sums) {
+        if let Arg::Reg(register) = arg {
+            f(register);
         }
     }
 }

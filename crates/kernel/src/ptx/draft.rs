@@ -102,9 +102,15 @@ impl Draft {
         self.group.as_ref().map_or([&[], &[]], |group| [group.summands(self.src[2]), &group.d])
     }
 
-    /// The destination operands are read, not written.
-    pub(super) fn is_store(&self) -> bool {
-        matches!(self.op, DraftOp::Op(Op::Mem(Mem { kind: MemKind::Store, .. })) | DraftOp::Param { store: true, .. })
+    /// The destination operands that are read, and those that are written.
+    pub(super) fn data_and_results(&self) -> (&[Arg], &[Arg]) {
+        match self.op {
+            DraftOp::Op(Op::Mem(Mem { kind: MemKind::Store, .. })) | DraftOp::Param { store: true, .. } => {
+                (&self.dst, &[])
+            }
+            DraftOp::Op(Op::Mem(mem)) if mem.is_pair() => (&self.dst[2..], &self.dst[..2]),
+            _ => (&[], &self.dst),
+        }
     }
 }
 

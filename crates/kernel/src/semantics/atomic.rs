@@ -82,7 +82,38 @@ pub fn apply_atomic(op: AtomOp, elem: Elem, old: u64, a: u64, b: u64) -> u64 {
     new & keep
 }
 
-/// The same of memory that may hold barriers.
+/// What an atomic of 16 bytes leaves of its halves, the lower one first: all of the new value, or the old
+/// one. The operands are those of each half.
+///
+/// # Example: nothing is swapped where one half differs
+/// ```
+/// use durawarp_kernel::ir::AtomOp;
+/// use durawarp_kernel::semantics::atomic::apply_to_pair;
+/// assert_eq!(apply_to_pair(AtomOp::Cas, [1, 2], [(1, 5), (2, 6)]), [5, 6]);
+/// assert_eq!(apply_to_pair(AtomOp::Cas, [1, 2], [(1, 5), (3, 6)]), [1, 2]);
+/// ```
+///
+/// # Panics
+/// The operation is neither an exchange nor a compare-and-swap: the ISA has no other of 16 bytes.
+#[must_use]
+pub fn apply_to_pair(op: AtomOp, old: [u64; 2], operands: [(u64, u64); 2]) -> [u64; 2] {
+    match op {
+        AtomOp::Exch => operands.map(|(a, _)| a),
+        AtomOp::Cas if old == operands.map(|(a, _)| a) => operands.map(|(_, b)| b),
+        AtomOp::Cas => old,
+        other => panic!("{other:?} of 16 bytes"),
+    }
+}
+
+/// Does it in memory: the old halves.
+pub fn swap_pair(op: AtomOp, found: &mut [u8], operands: [(u64, u64); 2]) -> [u64; 2] {
+    let old = [&found[..8], &found[8..16]].map(|half| u64::from_le_bytes(half.try_into().expect("eight bytes")));
+    let new = apply_to_pair(op, old, operands);
+    found[..16].copy_from_slice(new.map(u64::to_le_bytes).as_flattened());
+    old
+}
+
+/// The same as [`apply_atomic`] of memory that may hold barriers.
 ///
 /// # Errors
 /// What follows of the step of an `mbarrier` is undefined; memory keeps its old value then.

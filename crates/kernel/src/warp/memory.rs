@@ -6,6 +6,7 @@
 use super::super::cluster::owner_of;
 use super::super::ir::{AddressIn, Elem, Inst, LANES, Mem, MemKind, NONE, Op, Slot, TexDims, element};
 use super::super::launch::{Launch, Texture};
+use super::super::semantics::atomic::{PhaseMisuse, swap_pair, try_atomic};
 use super::super::semantics::get;
 use super::{Warp, lanes_of};
 use durawarp_checkpoint::value;
@@ -207,21 +208,66 @@ impl Warp {
 
     /// The operands `a`, `b` of one lane of an atomic.
     pub fn atomic_operands(&self, inst: &Inst, launch: &Launch, lane: u32) -> (u64, u64) {
+        let [a, b] = [inst.src[1], inst.src[2]].map(|slot| self.operand(inst, slot, launch, lane));
+        (a, b)
+    }
+
+    /// The operands of each half of one lane's atomic of 16 bytes.
+    pub fn pair_operands(&self, inst: &Inst, launch: &Launch, lane: u32) -> [(u64, u64); 2] {
+        [0, 1].map(|half| {
+            let [a, b] = [inst.src[1 + half], inst.dst[2 + half]].map(|slot| self.operand(inst, slot, launch, lane));
+            (a, b)
+        })
+    }
+
+    /// One lane's value of an atomic's operand; 0 where there is none.
+    fn operand(&self, inst: &Inst, slot: Slot, launch: &Launch, lane: u32) -> u64 {
         let Op::Mem(mem) = inst.op else { panic!("not a memory instruction: {:?}", inst.op) };
         let (group, lane) = (&self.groups[lane as usize / LANES], lane as usize % LANES);
-        let read = |slot| match (slot, mem.wide) {
+        match (slot, mem.wide) {
             (NONE, _) => 0,
             (_, true) => get(&group.r64, &launch.consts64, slot)[lane],
             (_, false) => u64::from(get(&group.r32, &launch.consts32, slot)[lane]),
-        };
-        (read(inst.src[1]), read(inst.src[2]))
+        }
     }
 
-    /// Writes one lane's old value of an atomic to its destination register.
-    pub fn write_atomic(&mut self, inst: &Inst, lane: u32, old: u64) {
+    /// Performs one lane's atomic on the bytes that it accesses.
+    ///
+    /// # Errors
+    /// What follows of the step of an `mbarrier` is undefined; memory keeps its old value then.
+    pub fn perform_atomic(
+        &mut self,
+        inst: &Inst,
+        mem: Mem,
+        launch: &Launch,
+        lane: u32,
+        found: &mut [u8],
+    ) -> Result<(), PhaseMisuse> {
+        let old = if mem.is_pair() {
+            swap_pair(mem.atom, found, self.pair_operands(inst, launch, lane))
+        } else {
+            let (a, b) = self.atomic_operands(inst, launch, lane);
+            let mut word = [0; 8];
+            word[..found.len()].copy_from_slice(found);
+            let old = u64::from_le_bytes(word);
+            let new = try_atomic(mem.atom, mem.elem, old, a, b)?;
+            found.copy_from_slice(&new.to_le_bytes()[..found.len()]);
+            [old, 0]
+        };
+        if mem.kind == MemKind::Atomic {
+            self.write_atomic(inst, lane, 0, old[0]);
+            if mem.is_pair() {
+                self.write_atomic(inst, lane, 1, old[1]);
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes one lane's old value of an atomic, of 16 bytes a half of it, to its destination register.
+    pub fn write_atomic(&mut self, inst: &Inst, lane: u32, half: usize, old: u64) {
         let Op::Mem(mem) = inst.op else { panic!("not a memory instruction: {:?}", inst.op) };
         let (group, lane) = (&mut self.groups[lane as usize / LANES], lane as usize % LANES);
-        match (inst.dst[0], mem.wide) {
+        match (inst.dst[half], mem.wide) {
             (NONE, _) => {}
             (slot, true) => group.r64[usize::from(slot)][lane] = old,
             (slot, false) => group.r32[usize::from(slot)][lane] = old as u32,

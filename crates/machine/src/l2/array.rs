@@ -14,7 +14,7 @@ use crate::msg::{
 use durawarp_checkpoint::state;
 use durawarp_engine::StateDigest;
 use durawarp_kernel::memory::Medium;
-use durawarp_kernel::semantics::atomic::apply_atomic;
+use durawarp_kernel::semantics::atomic::{apply_atomic, apply_to_pair, swap_pair};
 
 /// Tags and contents.
 #[derive(Debug)]
@@ -201,6 +201,9 @@ impl LineArray {
     pub(super) fn perform_atomics(&mut self, place: usize, atomics: &mut Atomics) -> u128 {
         let size = atomics.elem.bytes() as usize;
         let mut written = 0;
+        if atomics.pairs {
+            return self.perform_pairs(place, atomics);
+        }
         for i in 0..usize::from(atomics.count) {
             let at = usize::from(atomics.offset[i]);
             let bytes = &mut self.data[place][at..at + size];
@@ -212,6 +215,25 @@ impl LineArray {
             bytes.copy_from_slice(&new.to_le_bytes()[..size]);
             written |= ((1u128 << size) - 1) << at;
             (atomics.a[i], atomics.b[i]) = (old, new);
+        }
+        self.dirty[place] |= written;
+        written
+    }
+
+    /// The same of atomics of 16 bytes: both halves of a lane's at once.
+    fn perform_pairs(&mut self, place: usize, atomics: &mut Atomics) -> u128 {
+        let mut written = 0;
+        for low in (0..usize::from(atomics.count)).step_by(2) {
+            let (high, at) = (low + 1, usize::from(atomics.offset[low]));
+            let bytes = &mut self.data[place][at..at + 16];
+            let operands = [low, high].map(|i| (atomics.a[i], atomics.b[i]));
+            let old = swap_pair(atomics.op, bytes, operands);
+            let new = apply_to_pair(atomics.op, old, operands);
+            self.changes += u64::from(old != new);
+            written |= 0xffff_u128 << at;
+            for (half, i) in [low, high].into_iter().enumerate() {
+                (atomics.a[i], atomics.b[i]) = (old[half], new[half]);
+            }
         }
         self.dirty[place] |= written;
         written

@@ -243,12 +243,12 @@ impl L2Slice {
                 bytes
             }
             (RequestKind::Atomic, Payload::Atomics(mut atomics)) => {
-                let (lanes, passes) = (u32::from(atomics.count), atomics.passes());
+                let (operations, passes) = (atomics.operations(), atomics.passes());
                 let written = self.array.perform_atomics(place, &mut atomics);
-                self.counters.atomic_lanes += u64::from(lanes);
+                self.counters.atomic_lanes += u64::from(operations);
                 self.note_performed(place, written, from, cx);
                 let extra = self.data_port.hold(u64::from(self.spec.atomic_pass_cycles * passes), cx.now());
-                let bytes = lanes * atomics.elem.bytes();
+                let bytes = u32::from(atomics.count) * atomics.elem.bytes();
                 // A requester that wants no old values hears only that it was performed.
                 let sent = if atomics.returns { bytes } else { 0 };
                 self.reply(from, Reply { tag, kind, sectors, payload: Payload::Atomics(atomics) }, sent, extra, cx);

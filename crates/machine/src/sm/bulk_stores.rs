@@ -67,15 +67,12 @@ pub(super) fn send_line(
         let mut entry = lsu.entry(warp, Work::Send, load);
         let mut atomics: Box<Atomics> = lsu.spare_atomics.pop().unwrap_or_default();
         let size = bulk.elem.bytes() as usize;
-        (atomics.op, atomics.elem, atomics.returns, atomics.count) = (bulk.atom, bulk.elem, false, 0);
-        for element in bytes.chunks_exact(size) {
-            let at = usize::from(atomics.count);
+        (atomics.op, atomics.elem, atomics.returns) = (bulk.atom, bulk.elem, false);
+        (atomics.pairs, atomics.count) = (false, 0);
+        for (number, element) in bytes.chunks_exact(size).enumerate() {
             let mut word = [0; 8];
             word[..size].copy_from_slice(element);
-            (atomics.a[at], atomics.b[at]) = (u64::from_le_bytes(word), 0);
-            atomics.lane[at] = lane;
-            atomics.offset[at] = (part.offset as usize + at * size) as u8;
-            atomics.count += 1;
+            atomics.push(lane, (part.offset as usize + number * size) as u8, (u64::from_le_bytes(word), 0));
         }
         m.record.counters.atomic_lanes += u64::from(atomics.count);
         entry.accesses.push(access);

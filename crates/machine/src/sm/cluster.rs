@@ -22,7 +22,7 @@ use durawarp_kernel::cluster::{ClusterMisuse, owner_of};
 use durawarp_kernel::fault::FaultKind;
 use durawarp_kernel::ir::{Inst, MemKind};
 use durawarp_kernel::launch::Launch;
-use durawarp_kernel::semantics::atomic::{complete_bytes, try_atomic};
+use durawarp_kernel::semantics::atomic::{complete_bytes, swap_pair, try_atomic};
 use durawarp_kernel::warp::Warp;
 
 use super::core::IssueCore;
@@ -115,7 +115,12 @@ impl Share<'_> {
         // Operands are read at issue, as those of stores to global memory are.
         for lane in lanes_of(lanes) {
             access.at[lane] = address[lane] as u32;
-            if atomic {
+            if atomic && mem.is_pair() {
+                let operands = slot.warp.pair_operands(inst, launch, lane as u32);
+                (access.a[lane], access.b[lane]) = (operands[0].0, operands[1].0);
+                let new = operands.map(|(_, b)| b.to_le_bytes());
+                access.data[16 * lane..16 * lane + 16].copy_from_slice(new.as_flattened());
+            } else if atomic {
                 (access.a[lane], access.b[lane]) = slot.warp.atomic_operands(inst, launch, lane as u32);
             }
         }
@@ -184,6 +189,11 @@ pub(super) fn perform(shared: &mut [u8], access: &mut RemoteAccess) {
             RemoteKind::Load => data.copy_from_slice(here),
             RemoteKind::Store => here.copy_from_slice(data),
             // One lane after the other, as each sees what those before it left.
+            RemoteKind::Atomic(_) if bytes == 16 => {
+                let new = [&data[..8], &data[8..]].map(|half| u64::from_le_bytes(half.try_into().expect("8 bytes")));
+                let operands = [(access.a[lane], new[0]), (access.b[lane], new[1])];
+                [access.a[lane], access.b[lane]] = swap_pair(access.atom, here, operands);
+            }
             RemoteKind::Atomic(_) => {
                 let mut word = [0; 8];
                 word[..bytes].copy_from_slice(here);
@@ -212,7 +222,12 @@ pub(super) fn write_answer(warp: &mut Warp, inst: &Inst, launch: &Launch, access
     match access.kind {
         RemoteKind::Load => warp.write_back(inst, launch, access.lanes, &apart(), &access.data),
         RemoteKind::Atomic(true) => {
-            lanes_of(access.lanes).for_each(|lane| warp.write_atomic(inst, lane as u32, access.a[lane]));
+            for lane in lanes_of(access.lanes) {
+                warp.write_atomic(inst, lane as u32, 0, access.a[lane]);
+                if access.bytes == 16 {
+                    warp.write_atomic(inst, lane as u32, 1, access.b[lane]);
+                }
+            }
         }
         RemoteKind::Store | RemoteKind::Atomic(false) => {}
     }

@@ -14,7 +14,6 @@ use crate::shared_memory::passes;
 use durawarp_kernel::fault::FaultKind;
 use durawarp_kernel::ir::{AtomOp, CacheOp, Inst, Mem, MemKind, Op, PhaseOp, Space};
 use durawarp_kernel::memory::resolve_generic;
-use durawarp_kernel::semantics::atomic::try_atomic;
 use durawarp_kernel::warp::Warp;
 use durawarp_persist::handler::SmEvent;
 
@@ -279,21 +278,12 @@ impl Share<'_> {
             }),
             MemKind::Atomic | MemKind::Reduction if later => {}
             MemKind::Atomic | MemKind::Reduction => {
-                let size = mem.elem.bytes() as usize;
                 for lane in lanes_of(lanes) {
-                    let at = address[lane] as usize;
-                    let mut word = [0; 8];
-                    word[..size].copy_from_slice(&memory[at..at + size]);
-                    let old = u64::from_le_bytes(word);
-                    let (a, b) = slot.warp.atomic_operands(inst, launch, lane as u32);
-                    let new = try_atomic(mem.atom, mem.elem, old, a, b).map_err(|misuse| {
+                    let found = &mut memory[address[lane] as usize..][..bytes as usize];
+                    slot.warp.perform_atomic(inst, mem, launch, lane as u32, found).map_err(|misuse| {
                         let kind = FaultKind::Asynchronous(misuse.to_string());
                         Box::new(slot.fault(lane as u32, kind, launch))
                     })?;
-                    memory[at..at + size].copy_from_slice(&new.to_le_bytes()[..size]);
-                    if mem.kind == MemKind::Atomic {
-                        slot.warp.write_atomic(inst, lane as u32, old);
-                    }
                 }
             }
         }
@@ -468,13 +458,16 @@ impl Share<'_> {
                     atomics.op = mem.atom;
                     atomics.elem = mem.elem;
                     atomics.returns = mem.kind == MemKind::Atomic || front_end.present;
-                    atomics.count = 0;
+                    (atomics.pairs, atomics.count) = (mem.is_pair(), 0);
                     for lane in lanes_of(access.lanes) {
-                        let at = usize::from(atomics.count);
-                        (atomics.a[at], atomics.b[at]) = warp.atomic_operands(inst, launch, lane as u32);
-                        atomics.lane[at] = lane as u8;
-                        atomics.offset[at] = offset[lane] as u8;
-                        atomics.count += 1;
+                        if atomics.pairs {
+                            let halves = warp.pair_operands(inst, launch, lane as u32);
+                            atomics.push(lane as u8, offset[lane] as u8, halves[0]);
+                            atomics.push(lane as u8, offset[lane] as u8 + 8, halves[1]);
+                        } else {
+                            let operands = warp.atomic_operands(inst, launch, lane as u32);
+                            atomics.push(lane as u8, offset[lane] as u8, operands);
+                        }
                     }
                     entry.payloads.push(Payload::Atomics(atomics));
                 }

@@ -907,7 +907,8 @@ impl Sm {
                 if returns {
                     let (warp, inst) = (usize::from(pending.warp), pending.inst);
                     for i in 0..usize::from(atomics.count) {
-                        self.core.slots[warp].warp.write_atomic(&inst, u32::from(atomics.lane[i]), atomics.a[i]);
+                        let (lane, half) = (u32::from(atomics.lane[i]), atomics.half(i));
+                        self.core.slots[warp].warp.write_atomic(&inst, lane, half, atomics.a[i]);
                     }
                 }
                 self.lsu.spare_atomics.push(atomics);

@@ -156,7 +156,7 @@ impl Crashed for Kernels<'_> {
         let barriers = ran.journal.facts().iter().any(|fact| matches!(fact.kind, FactKind::PersistReached(_)));
         let fences = barriers || fact(&[FactKind::FencePassed, FactKind::FenceOrdered, FactKind::FenceSettled]);
         let ordered = Promises { fences: Fences::None, ..*promised } != Promises::NONE;
-        let stores = fact(&[FactKind::Stored, FactKind::StoredNonTemporal]);
+        let stores = fact(&[FactKind::Stored, FactKind::StoredNonTemporal, FactKind::Updated]);
         let conditions = self.bound.iter().any(Bound::is_expected);
         let judges = ordered || fences || undo.is_some() || kernels.is_some();
         let unjudged = nothing_to_judge((scheme, workload), stores, judges, conditions);

@@ -1,8 +1,8 @@
 //! Runs the points of a batch that a store of results does not have yet, and keeps what comes of them; or all
 //! of them without a store.
 //!
-//! Several processes may work on one folder: a point that another one runs is put off ([`claims`](super::claims)),
-//! and run at the end if that process is gone.
+//! Several processes may work on one folder: a point that another one runs is put off, and run at the end if
+//! that process is gone ([`claims`](super::claims)).
 //!
 //! Workers hand what they have to one thread that writes (`Writer::serve`) and go on with the next point.
 //! Invariants: a point that the report of the whole sweep calls done is on the disk (its line of progress may
@@ -19,8 +19,8 @@ use crossbeam_channel::Sender;
 
 use super::batch::Batch;
 use super::beginnings::BeginningFiles;
-use super::claims::{Claims, Known};
 use super::book::in_order;
+use super::claims::{Claims, Known};
 use super::key;
 use super::record::{Record, State};
 use super::runner::{Came, Done, Need, Turn, Workers, lock, run_each};
@@ -276,7 +276,8 @@ impl Shared<'_, '_> {
         let mut wait = Duration::from_millis(1);
         loop {
             match self.claims.known(point, turn.again) {
-                Ok(Known::Done(fate)) => return of(fate, None),
+                Ok(Known::Done) => return of(Fate::Cached, None),
+                Ok(Known::Failed(why)) => return of(Fate::Failed(why), None),
                 Ok(Known::Begun) if !turn.again => return Came::Later,
                 Ok(Known::Begun) => {
                     std::thread::sleep(wait);
@@ -292,6 +293,7 @@ impl Shared<'_, '_> {
                 return of(Fate::NotRun, None);
             }
         }
+        // What points take says how many of them one look at the folder is to serve.
         let from = Instant::now();
         let done = self.simulate(point, turn);
         self.claims.ran(from.elapsed());

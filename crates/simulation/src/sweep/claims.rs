@@ -2,13 +2,13 @@
 //!
 //! ```text
 //!   claim: written to the own file ──> look: the files of others are read ──> nobody else's: run it
-//!                                                                        └──> another's that is alive: later
+//!                                                                         └──> another's, alive: later
 //! ```
 //! Both write before they look, so of two processes that claim one point at least one sees the other and puts
-//! it off; where both do, the first of them runs it when it comes again. Invariants: no point is run before a
-//! look that began after its claim was written; a point that another process of this host claimed is not run
-//! before a look that began after that one was found gone. Of processes on other hosts it is not known whether
-//! they live: shards keep these apart.
+//! it off; where both do, the first of them runs it when it comes again. Of processes on other hosts it is
+//! not known whether they live: shards keep these apart. Invariants: no point is run before a look that began
+//! after its claim was written; a point that another process of this host claimed is not run before a look
+//! that began after that one was found gone.
 //!
 //! A look takes long in a large folder, on a network, or on a busy host. Then one look serves the claims of
 //! several points: so many that looking takes a fifth of the time at most.
@@ -21,7 +21,6 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Sender, bounded};
 
-use super::campaign::Fate;
 use super::record::{Head, State};
 use super::runner::lock;
 use super::store::{Author, Order, Store};
@@ -35,7 +34,9 @@ const MOST_AHEAD: usize = 256;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Known {
     /// It has a result.
-    Done(Fate),
+    Done,
+    /// It has failed since this process began, or is not to be run again: why.
+    Failed(String),
     /// Another process runs it, or will.
     Begun,
     /// It is for this process to run.
@@ -44,7 +45,8 @@ pub(super) enum Known {
 
 /// What the last look says of a point.
 enum Seen {
-    Done(Fate),
+    Done,
+    Failed(String),
     /// Another process that is alive has claimed it, and goes first.
     Begun,
     /// Another process claimed it and is gone: it may have a result since.
@@ -130,7 +132,8 @@ impl<'s> Claims<'s> {
             let (seen, look) = self.seen(point, again);
             let claim = lock(&self.made).get(&point).copied();
             match (seen, claim) {
-                (Seen::Done(fate), _) => return Ok(Known::Done(fate)),
+                (Seen::Done, _) => return Ok(Known::Done),
+                (Seen::Failed(why), _) => return Ok(Known::Failed(why)),
                 (Seen::Begun, _) if !again || waited => return Ok(Known::Begun),
                 (Seen::Begun, _) => {
                     waited = true;
@@ -174,10 +177,10 @@ impl<'s> Claims<'s> {
         let key = self.keys[point];
         let result = view.store.result(key).map(|entry| &entry.head);
         match result.map(|head| (head.state, head)) {
-            Some((State::Good | State::Cut, _)) => return Seen::Done(Fate::Cached),
+            Some((State::Good | State::Cut, _)) => return Seen::Done,
             // What failed before this process began is to be run again.
             Some((State::Failed, head)) if head.unix_ms >= self.author.started_ms() || self.keep_failed => {
-                return Seen::Done(Fate::Failed(head.why.clone().unwrap_or_default()));
+                return Seen::Failed(head.why.clone().unwrap_or_default());
             }
             _ => {}
         }
@@ -219,7 +222,8 @@ impl<'s> Claims<'s> {
         made.extend(points.into_iter().map(|point| (point, claim)));
     }
 
-    /// Points that are run here in four times as long as a look takes; one where it takes no time to speak of.
+    /// Points that are run here in four times as long as a look takes; one where it takes no time to speak
+    /// of.
     fn ahead(&self, look: Duration) -> usize {
         if look <= SLOW {
             return 1;

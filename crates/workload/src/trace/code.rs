@@ -386,10 +386,12 @@ fn instruction(template: &Template, variant: TraceVariant, labels: &Labels, at: 
 }
 
 fn mem(template: &Template, kind: MemKind, space: Space, variant: TraceVariant) -> Mem {
+    let atomic = matches!(kind, MemKind::Atomic | MemKind::Reduction);
     let (elem, vec) = match template.bytes {
         1 => (Elem::U8, 1),
         2 => (Elem::U16, 1),
-        8 if matches!(kind, MemKind::Atomic | MemKind::Reduction) => (Elem::U64, 1),
+        8 if atomic => (Elem::U64, 1),
+        16 if atomic => (Elem::U64, 2),
         8 => (Elem::U32, 2),
         16 => (Elem::U32, 4),
         _ => (Elem::U32, 1),
@@ -407,7 +409,12 @@ fn mem(template: &Template, kind: MemKind, space: Space, variant: TraceVariant) 
         TraceVariant::Store(StoresAre::Log) => StoreHint::Log,
         _ => StoreHint::Plain,
     };
-    let atom = if matches!(kind, MemKind::Atomic | MemKind::Reduction) { AtomOp::Add } else { AtomOp::None };
+    // With operands of 0 both leave memory as it is.
+    let atom = match (atomic, vec) {
+        (false, _) => AtomOp::None,
+        (true, 2) => AtomOp::Cas,
+        (true, _) => AtomOp::Add,
+    };
     // Values come from no register: zeros are stored, and what is loaded goes nowhere.
     let wide = elem == Elem::U64;
     Mem { kind, space, elem, vec, cache, hint, atom, wide, address: AddressIn::Trace, whole: 0 }

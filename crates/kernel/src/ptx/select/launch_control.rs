@@ -111,10 +111,7 @@ impl<'a> Lower<'_, 'a> {
 
     /// Moves a word of a register of 128 bits, an answer, to `d`.
     fn answer_word(&mut self, from: &Operand<'a>, word: usize, d: Arg) -> Lowered {
-        let halves = self.elements(from)?.into_owned();
-        if halves.len() != 2 {
-            return Err(self.fault(from.at.clone(), "expected a register of type `.b128`"));
-        }
+        let halves = self.halves_of(from)?;
         let half = self.src(&halves[word / 2], Ty::B64)?;
         let mut words = [Arg::None; 2];
         words[word % 2] = d;

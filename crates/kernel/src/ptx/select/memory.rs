@@ -500,8 +500,11 @@ impl<'a> Lower<'_, 'a> {
             (_, Some(_)) => return self.bad_type(i, ty),
             (op, None) => op,
         };
+        let swaps = matches!(op, AtomOp::Cas | AtomOp::Exch);
+        let pair = ty == Ty::B128 && swaps && returns && vector.is_none();
         // Elements of less than 32 bits are for these operations only.
-        let small = matches!(op, AtomOp::Cas | AtomOp::Exch) || ty.half().is_some();
+        let small = swaps || ty.half().is_some();
+        let ty = if pair { Ty::B64 } else { ty };
         let elem = ty.elem().filter(|_| ty.bits >= 32 || small);
         let (Some(elem), Some(space @ (Space::Global | Space::Shared | Space::Generic))) = (elem, space) else {
             return self.bad_type(i, ty);
@@ -530,6 +533,12 @@ impl<'a> Lower<'_, 'a> {
             self.fence_if(i, space, &["release", "acq_rel"]);
             let d = returns.then_some(&operands[0]);
             self.atomic_vector(i, (d, &rest[1]), &address, mem, (ty, count))?;
+            self.fence_if(i, space, &["acquire", "acq_rel"]);
+            return Ok(());
+        }
+        if pair {
+            self.fence_if(i, space, &["release", "acq_rel"]);
+            self.atomic_pair(&operands, &address, mem)?;
             self.fence_if(i, space, &["acquire", "acq_rel"]);
             return Ok(());
         }

@@ -1,10 +1,12 @@
-//! Vectors that take more than one access (PTX ISA 9.7.9 "ld", "st"; 9.7.13 "atom", "red" with vectors).
+//! Vectors that take more than one access, and atomics of 16 bytes (PTX ISA 9.7.9 "ld", "st"; 9.7.13 "atom",
+//! "red" with vectors).
 //!
 //! | vector | accesses |
 //! |---|---|
 //! | `ld`, `st` of 32 bytes in global memory (`.v8.b32`, `.v4.b64`) | two, of a half each |
 //! | `ld`, `st` of eight elements | the same |
 //! | `atom`, `red` with `.v2`, `.v4`, `.v8` | one an element: the ISA has an element alone atomic |
+//! | `atom.exch`, `atom.cas` of `.b128` | one: it is atomic as a whole |
 //!
 //! The part that is first in memory demands the alignment of the vector.
 //!
@@ -113,6 +115,34 @@ impl<'a> Lower<'_, 'a> {
             self.emit(Op::Mem(Mem { kind, whole, ..mem }), Class::Mem, &[d], &[base, a], offset);
         }
         Ok(())
+    }
+
+    /// `atom` on registers of 128 bits: the result, the address, and one or two operands.
+    pub(super) fn atomic_pair(&mut self, operands: &[Operand<'a>], address: &Address, mem: Mem) -> Lowered {
+        let mut dst = [Arg::None; 4];
+        if !matches!(operands[0].kind, OperandKind::Name { name: "_", .. }) {
+            for (d, half) in dst.iter_mut().zip(&self.halves_of(&operands[0])?) {
+                *d = self.dst(half, Bank::R64)?;
+            }
+        }
+        let mut src = [address.base, Arg::None, Arg::None];
+        for (a, half) in src[1..].iter_mut().zip(&self.halves_of(&operands[2])?) {
+            *a = self.src(half, Ty::B64)?;
+        }
+        if let Some(new) = operands.get(3) {
+            for (b, half) in dst[2..].iter_mut().zip(&self.halves_of(new)?) {
+                *b = self.src(half, Ty::B64)?;
+            }
+        }
+        let kind = if dst[0] == Arg::None { MemKind::Reduction } else { MemKind::Atomic };
+        self.emit(Op::Mem(Mem { kind, vec: 2, ..mem }), Class::Mem, &dst, &src, address.offset);
+        Ok(())
+    }
+
+    /// The halves of a register of 128 bits, the lower one first.
+    pub(super) fn halves_of(&mut self, operand: &Operand<'a>) -> Lowered<[Operand<'a>; 2]> {
+        let parts = self.elements(operand)?.into_owned();
+        parts.try_into().map_err(|_| self.fault(operand.at.clone(), "expected a register of type `.b128`"))
     }
 
     fn elements_are(&mut self, operand: &Operand<'a>, found: usize, count: u8) -> Lowered {
