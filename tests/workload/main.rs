@@ -15,6 +15,7 @@ mod host;
 mod instrument;
 mod instrument_faults;
 mod margins;
+mod races_beside;
 mod readme;
 mod reduce;
 mod regions;

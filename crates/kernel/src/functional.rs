@@ -14,8 +14,10 @@
 #[allow(clippy::result_large_err, reason = "a fault ends the run: it is made once")]
 mod access;
 pub mod alone;
+mod beside;
 #[allow(clippy::result_large_err, reason = "a fault ends the run: it is made once")]
 mod bulk;
+mod clocks;
 mod cluster;
 mod copies;
 #[allow(clippy::result_large_err, reason = "a fault ends the run: it is made once")]

@@ -33,8 +33,9 @@ use smallvec::SmallVec;
 
 use super::super::ir::{BulkStep, GroupStep, Op, Space};
 use super::super::warp::lanes_of;
+use super::clocks::{Clocks, PastAccess, WORD};
 use super::interface::{AccessKind, WarpAccess};
-use super::races::{Clocks, Lack, OfCta, PastAccess, RaceWatch, WORD};
+use super::races::{Lack, OfCta, RaceWatch};
 use super::under_way::{Party, waited};
 
 impl RaceWatch<'_> {
@@ -100,6 +101,8 @@ impl RaceWatch<'_> {
         let (strong, changes, party) = (kind == AccessKind::Atomic, !reads, party.of(warp, warps));
         let own = PastAccess { cta, warp: party, clock, pc, bytes: 15, strong, kind, changes };
         let mut found: SmallVec<[(u64, PastAccess, Lack); 2]> = SmallVec::new();
+        let beside = if access.space == Space::Shared { &[] } else { &self.beside[..] };
+        let mut across: SmallVec<[(usize, PastAccess, u64); 2]> = SmallVec::new();
         for lane in lanes_of(access.lanes) {
             let at = access.addresses[lane];
             let Some(end) = at.checked_add(u64::from(access.bytes)) else { continue };
@@ -123,9 +126,13 @@ impl RaceWatch<'_> {
                 }));
                 // What it lacks was told above.
                 past.take(own, &known.seen, &mut |_| {});
+                for (at, other) in beside.iter().enumerate() {
+                    other.against(word, &own, &known.seen, |first| across.push((at, first, word)));
+                }
             }
         }
         self.cta(owner).shared = theirs;
         found.into_iter().for_each(|(word, other, lack)| self.race(access.space, word, [other, own], lack));
+        across.into_iter().for_each(|(at, first, word)| self.race_beside(at, word, [first, own]));
     }
 }

@@ -22,7 +22,8 @@
 //! after them (PTX ISA 8.x, "Causality Order"). So the last CTA that counts may reset the counter.
 //! Arrivals at an `mbarrier` release, tests of it acquire.
 //!
-//! Bulk copies and reads of `wgmma` are of another proxy: `copies` has what orders them.
+//! Bulk copies and reads of `wgmma` are of another proxy: `copies` has what orders them. `beside` has what
+//! orders launches that may run at once.
 //!
 //! Where a write leaves the bytes as they are, the race is told apart: whichever comes first, all see the
 //! same value.
@@ -32,26 +33,21 @@
 //! on it, those beyond. Local memory is a thread's own.
 
 use std::collections::BTreeMap;
-use std::rc::Rc;
 
 use hashbrown::HashMap;
 use smallvec::SmallVec;
 
-use super::super::ir::{AtomOp, CacheOp, MemKind, Op, PmOp, Scope, Space};
+use super::super::ir::{AtomOp, CacheOp, GridStep, MemKind, Op, PmOp, Scope, Space};
 use super::super::launch::Launch;
 use super::super::undetermined::place;
 use super::super::warp::lanes_of;
+use super::beside::{Beside, PastLaunch, WAITED};
+use super::clocks::{Clocks, PastAccess, Shadow, WORD};
 use super::interface::{AccessKind, Event, Wanted, WarpAccess};
 use super::under_way::{Party, UnderWay};
 
-/// Unordered readers of a word that are remembered at a time, and unordered atomics on it.
-const READERS: usize = 16;
-
 /// Gates of a CTA: 16 barriers, and that of `pm.barrier.wg`.
 const GATES: usize = 17;
-
-/// Bytes of a word.
-pub(super) const WORD: u64 = 4;
 
 /// Two accesses without order: the first pair of two instructions.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -74,8 +70,22 @@ pub struct Race {
     /// The first is a bulk copy, or a product of four warps, whose end the second does not wait for.
     #[serde(default)]
     pub unwaited: bool,
+    /// The first is of another launch, which may run at the same time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beside: Option<RaceLaunch>,
     /// How many such pairs of accesses there are of these two instructions.
     pub times: u64,
+}
+
+/// A launch beside which another may run.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[non_exhaustive]
+pub struct RaceLaunch {
+    pub kernel: String,
+    /// The launch, from 0.
+    pub launch: u32,
+    /// The other one is programmatic, and may do so until its `griddepcontrol.wait`.
+    pub until_wait: bool,
 }
 
 /// One side of a race.
@@ -94,71 +104,23 @@ pub struct RaceAccess {
 impl std::fmt::Display for Race {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let RaceAccess { access, place, cta: [x, y, z], warp } = &self.first;
-        write!(
-            f,
-            "kernel `{}`, {}: {access} at {place} by warp {warp} of CTA ({x},{y},{z}) and ",
-            self.kernel, self.word
-        )?;
+        write!(f, "kernel `{}`, {}: {access} at {place} by warp {warp} of CTA ({x},{y},{z})", self.kernel, self.word)?;
+        if let Some(RaceLaunch { kernel, launch, .. }) = &self.beside {
+            write!(f, " of launch {launch}, `{kernel}`,")?;
+        }
         let RaceAccess { access, place, cta: [x, y, z], warp } = &self.second;
-        let lacks = match (self.across_proxies, self.unwaited) {
-            (true, _) => "a `fence.proxy.async` between them",
-            (_, true) => "a wait for the end of the first",
+        let lacks = match (self.across_proxies, self.unwaited, &self.beside) {
+            (true, ..) => "a `fence.proxy.async` between them",
+            (_, true, _) => "a wait for the end of the first",
+            (.., Some(RaceLaunch { until_wait: true, .. })) => "a `griddepcontrol.wait` before the second",
+            (.., Some(_)) => "order: the launches may run at once",
             _ => "order",
         };
-        write!(f, "{access} at {place} by warp {warp} of CTA ({x},{y},{z}), without {lacks}")?;
+        write!(f, " and {access} at {place} by warp {warp} of CTA ({x},{y},{z}), without {lacks}")?;
         if self.same_value {
             write!(f, "; the value stays the same")?;
         }
         if self.times > 1 { write!(f, "; {} times", self.times) } else { Ok(()) }
-    }
-}
-
-/// How far each warp of some CTAs has come, by CTA; 0 where nothing is known.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Clocks(Rc<BTreeMap<u64, Rc<[u32]>>>);
-
-impl Clocks {
-    pub(super) fn of(&self, cta: u64, warp: u32) -> u32 {
-        self.0.get(&cta).map_or(0, |warps| warps[warp as usize])
-    }
-
-    pub(super) fn join(&mut self, other: &Clocks) {
-        if Rc::ptr_eq(&self.0, &other.0) || other.0.is_empty() {
-            return;
-        }
-        if self.0.is_empty() {
-            self.0 = other.0.clone();
-            return;
-        }
-        // Copied only if something changes: most waiting is for what is known already.
-        for (cta, theirs) in &*other.0 {
-            match self.0.get(cta) {
-                Some(own) if Rc::ptr_eq(own, theirs) || own.iter().zip(&**theirs).all(|(own, their)| own >= their) => {}
-                Some(own) => {
-                    let joined = own.iter().zip(&**theirs).map(|(own, their)| *own.max(their)).collect();
-                    Rc::make_mut(&mut self.0).insert(*cta, joined);
-                }
-                None => {
-                    Rc::make_mut(&mut self.0).insert(*cta, theirs.clone());
-                }
-            }
-        }
-    }
-
-    /// At least so far: what does something in that CTA, of `parties`.
-    pub(super) fn raise(&mut self, cta: u64, party: u32, clock: u32, parties: usize) {
-        if self.0.get(&cta).is_some_and(|known| known[party as usize] >= clock) {
-            return;
-        }
-        let own = Rc::make_mut(&mut self.0).entry(cta).or_insert_with(|| vec![0; parties].into());
-        let mut next = own.to_vec();
-        next[party as usize] = clock;
-        *own = next.into();
-    }
-
-    /// One step more of a warp among `parties`.
-    fn advance(&mut self, cta: u64, warp: u32, parties: usize) {
-        self.raise(cta, warp, self.of(cta, warp) + 1, parties);
     }
 }
 
@@ -180,48 +142,6 @@ impl WarpClocks {
     }
 }
 
-/// A word that warps communicate by.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Flag {
-    /// What is published to the device.
-    pub(super) device: Clocks,
-    /// What is published to one CTA.
-    cta: Option<(u64, Clocks)>,
-    /// What fences between proxies of those who published stand behind, in shared and in global memory.
-    proxied: [Clocks; 2],
-    /// It is part of an `mbarrier`: plain loads test it.
-    pub(super) phases: bool,
-}
-
-/// An access that is remembered.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct PastAccess {
-    pub(super) cta: u64,
-    pub(super) warp: u32,
-    pub(super) clock: u32,
-    pub(super) pc: u32,
-    /// Bytes of the word.
-    pub(super) bytes: u8,
-    pub(super) strong: bool,
-    pub(super) kind: AccessKind,
-    /// A write that changed bytes.
-    pub(super) changes: bool,
-}
-
-/// What has happened to a word, as far as it may still race.
-#[derive(Debug, Default)]
-pub(super) struct WordPast {
-    pub(super) writes: SmallVec<[PastAccess; 1]>,
-    pub(super) reads: SmallVec<[PastAccess; 1]>,
-}
-
-/// What has happened to a memory.
-#[derive(Debug, Default)]
-pub(super) struct Shadow {
-    pub(super) cells: HashMap<u64, WordPast>,
-    pub(super) flags: HashMap<u64, Flag>,
-}
-
 #[derive(Debug)]
 pub(super) struct OfCta {
     pub(super) warps: Vec<WarpClocks>,
@@ -239,6 +159,8 @@ pub(super) enum Lack {
     Wait,
     /// A fence between a plain store and a bulk copy, or a product of four warps.
     Proxy,
+    /// The end of another launch, of this number, before the second.
+    End(u32),
 }
 
 /// Two instructions in either order, by pc, whether the value stays the same, and what they lack.
@@ -256,23 +178,29 @@ pub(crate) struct RaceWatch<'a> {
     pub(super) ctas: HashMap<u64, OfCta>,
     /// What was published at the barrier of a cluster, by cluster and phase.
     clusters: BTreeMap<(u64, u32), WarpClocks>,
+    /// Launches that this one may run beside.
+    pub(super) beside: Vec<Beside>,
+    /// A CTA lets the next launch begin, or ends, before it has waited for those before this.
+    lets_go_early: bool,
     found: BTreeMap<Pair, Race>,
 }
 
 impl<'a> RaceWatch<'a> {
-    /// Watches launch `number` of a host program.
-    pub(crate) fn new(launch: &'a Launch, number: u32, warp_size: u32) -> RaceWatch<'a> {
+    /// Watches launch `number` of a host program, which may run beside others.
+    pub(super) fn new(launch: &'a Launch, number: u32, warp_size: u32, beside: Vec<Beside>) -> RaceWatch<'a> {
         let warps = launch.warps_per_cta(warp_size) as usize;
         let goes_on = |op| matches!(op, Op::Bulk(_) | Op::BulkGroups(_) | Op::WarpGroup(_));
-        let beside = launch.kernel.code.iter().any(|inst| goes_on(inst.op));
+        let any_goes_on = launch.kernel.code.iter().any(|inst| goes_on(inst.op));
         RaceWatch {
             launch,
             number,
             warps,
-            parties: if beside { Party::COUNT * warps } else { warps },
+            parties: if any_goes_on { Party::COUNT * warps } else { warps },
             global: Shadow::default(),
             ctas: HashMap::new(),
             clusters: BTreeMap::new(),
+            beside,
+            lets_go_early: false,
             found: BTreeMap::new(),
         }
     }
@@ -280,9 +208,10 @@ impl<'a> RaceWatch<'a> {
     /// The events that it wants.
     pub(crate) const WANTED: Wanted = Wanted { issued: true, accesses: true, changes: true, writes: false };
 
-    /// The races, by their instructions.
-    pub(crate) fn found(self) -> impl Iterator<Item = Race> {
-        self.found.into_values()
+    /// The races, by their instructions, and the launch as later ones see it.
+    pub(super) fn end(self) -> (impl Iterator<Item = Race>, PastLaunch) {
+        let RaceWatch { launch, number, warps, global, found, lets_go_early, .. } = self;
+        (found.into_values(), PastLaunch { launch: launch.clone(), number, warps, global, lets_go_early })
     }
 
     pub(crate) fn event(&mut self, event: &Event<'_>) {
@@ -325,7 +254,10 @@ impl<'a> RaceWatch<'a> {
                 }
                 self.clusters.insert(gate, gathered);
             }
-            Event::Ended { cta } => drop(self.ctas.remove(&cta)),
+            Event::Ended { cta } => {
+                let warps = self.ctas.remove(&cta).map(|of_cta| of_cta.warps).unwrap_or_default();
+                self.lets_go_early |= warps.iter().all(|warp| warp.seen.of(WAITED, 0) == 0);
+            }
             _ => {}
         }
     }
@@ -354,6 +286,13 @@ impl<'a> RaceWatch<'a> {
                 PmOp::Sfence | PmOp::Ofence | PmOp::Dfence | PmOp::BarrierWi | PmOp::BarrierWg | PmOp::BarrierKr,
             ) => Scope::Gpu,
             Op::Bulk(_) | Op::BulkGroups(_) | Op::WarpGroup(_) => return self.goes_on(cta, warp, op),
+            Op::Grid(step) => {
+                let seen = &mut self.cta(cta).warps[warp as usize].seen;
+                return match step {
+                    GridStep::Wait => seen.raise(WAITED, 0, 1, 1),
+                    GridStep::LaunchDependents => self.lets_go_early |= seen.of(WAITED, 0) == 0,
+                };
+            }
             _ => return,
         };
         let known = &mut self.cta(cta).warps[warp as usize];
@@ -399,8 +338,10 @@ impl<'a> RaceWatch<'a> {
         let releases = of_phases || self.launch.kernel.releases.binary_search(&access.pc).is_ok();
         // An atomic without a result has nothing that a later access could depend on.
         let acquires = strong && access.kind != AccessKind::Write && mem.kind != MemKind::Reduction;
+        let beside = if access.space == Space::Global { &self.beside[..] } else { &[] };
         // Told after the loop, which has borrowed what a report needs.
         let mut pairs: SmallVec<[(PastAccess, PastAccess, u64); 2]> = SmallVec::new();
+        let mut across: SmallVec<[(usize, PastAccess, PastAccess, u64); 2]> = SmallVec::new();
         let mut last = None;
         for lane in lanes_of(access.lanes) {
             let at = access.addresses[lane];
@@ -429,11 +370,17 @@ impl<'a> RaceWatch<'a> {
                     }
                     strong |= flag.phases;
                 }
+                if acquires {
+                    beside.iter().for_each(|other| other.past.acquire(word, &mut known.seen));
+                }
                 let clock = known.seen.of(access.cta, access.warp);
                 let (cta, warp, pc, kind) = (access.cta, access.warp, access.pc, access.kind);
                 let record = PastAccess { cta, warp, clock, pc, bytes, strong, kind, changes };
                 let past = shadow.cells.entry(word).or_default();
                 past.take(record, &known.seen, &mut |other| pairs.push((other, record, word)));
+                for (at, other) in beside.iter().enumerate() {
+                    other.against(word, &record, &known.seen, |first| across.push((at, first, record, word)));
+                }
                 if is_atomic && acquires {
                     past.observe();
                 }
@@ -462,6 +409,9 @@ impl<'a> RaceWatch<'a> {
             let lack = if first.warp < warps { Lack::Order } else { Lack::Wait };
             self.race(access.space, word, [first, second], lack);
         }
+        for (at, first, second, word) in across {
+            self.race_beside(at, word, [first, second]);
+        }
     }
 
     #[cold]
@@ -473,79 +423,67 @@ impl<'a> RaceWatch<'a> {
         let launch = self.launch;
         let race = self.found.entry(pair).or_insert_with(|| {
             let address = word * WORD + u64::from((first.bytes & second.bytes).trailing_zeros());
-            let word = match space {
-                Space::Shared => format!("shared memory + {address}"),
-                _ => match launch.addresses.containing(address, address) {
-                    Some(range) => {
-                        let (part, byte) = range.part(address);
-                        format!("`{part}` + {byte}")
-                    }
-                    None => format!("{address:#x}"),
-                },
-            };
-            let of = |record: PastAccess| RaceAccess {
-                access: match launch.kernel.code[record.pc as usize].op {
-                    Op::Bulk(_) => "bulk copy".to_owned(),
-                    Op::WarpGroup(_) => "wgmma".to_owned(),
-                    _ => record.kind.name().to_owned(),
-                },
-                place: place(&launch.kernel, record.pc),
-                cta: launch.cta_index(record.cta),
-                warp: record.warp % self.warps as u32,
-            };
-            let (kernel, first, second) = (launch.kernel.name.clone(), of(first), of(second));
+            let word = word_of(launch, space, address);
+            let [first, second] = [first, second].map(|record| access_of(launch, self.warps, record));
+            let (kernel, beside) = (launch.kernel.name.clone(), None);
             let (across_proxies, unwaited, launch) = (lack == Lack::Proxy, lack == Lack::Wait, self.number);
-            Race { kernel, launch, word, first, second, same_value, across_proxies, unwaited, times: 0 }
+            Race { kernel, launch, word, first, second, same_value, across_proxies, unwaited, beside, times: 0 }
+        });
+        race.times += 1;
+    }
+
+    /// The first access is of a launch that this one may run beside.
+    #[cold]
+    pub(super) fn race_beside(&mut self, at: usize, word: u64, [first, second]: [PastAccess; 2]) {
+        let Beside { past, until_wait } = self.beside[at].clone();
+        let deciding = if second.kind == AccessKind::Read { first } else { second };
+        let same_value = !deciding.changes;
+        let pair = (first.pc, second.pc, same_value, Lack::End(past.number));
+        let launch = self.launch;
+        let race = self.found.entry(pair).or_insert_with(|| {
+            let address = word * WORD + u64::from((first.bytes & second.bytes).trailing_zeros());
+            let beside = RaceLaunch { kernel: past.launch.kernel.name.clone(), launch: past.number, until_wait };
+            Race {
+                kernel: launch.kernel.name.clone(),
+                launch: self.number,
+                word: word_of(launch, Space::Global, address),
+                first: access_of(&past.launch, past.warps, first),
+                second: access_of(launch, self.warps, second),
+                same_value,
+                across_proxies: false,
+                unwaited: false,
+                beside: Some(beside),
+                times: 0,
+            }
         });
         race.times += 1;
     }
 }
 
-impl WordPast {
-    /// An access happens: what it races with is told, and forgotten where another would race with this one
-    /// first.
-    pub(super) fn take(&mut self, own: PastAccess, seen: &Clocks, race: &mut dyn FnMut(PastAccess)) {
-        let reads = own.kind == AccessKind::Read;
-        let is_own = |other: &PastAccess| (other.cta, other.warp) == (own.cta, own.warp);
-        let ordered = |other: &PastAccess| is_own(other) || seen.of(other.cta, other.warp) >= other.clock;
-        let races =
-            |other: &PastAccess| other.bytes & own.bytes != 0 && !(other.strong && own.strong) && !ordered(other);
-        let against = self.writes.iter().chain(self.reads.iter().filter(|_| !reads));
-        against.filter(|other| races(other)).for_each(|other| race(*other));
-        // What races later with one that this one covers races with this one, too: nothing is ordered after
-        // this one alone.
-        let covered =
-            |other: &PastAccess| other.bytes & !own.bytes == 0 && (other.strong || !own.strong) && ordered(other);
-        if reads {
-            self.reads.retain(|other| !covered(other));
-            if self.reads.len() < READERS {
-                self.reads.push(own);
-            }
-        } else {
-            self.reads.retain(|other| !covered(other) && !races(other));
-            self.writes.retain(|other| !covered(other) && !races(other));
-            // Atomics of many warps on one word are unordered and no races.
-            if self.writes.len() == READERS {
-                self.writes.remove(0);
-            }
-            self.writes.push(own);
-        }
+/// An address as its reader knows it.
+fn word_of(launch: &Launch, space: Space, address: u64) -> String {
+    if space == Space::Shared {
+        return format!("shared memory + {address}");
     }
-
-    /// The last write is an atomic whose result a program has: what comes after it comes after the write that
-    /// it has seen, too, and after those that the atomics between them have seen. It stands for all of these:
-    /// what is unordered with it races with it.
-    fn observe(&mut self) {
-        let Some(own) = self.writes.pop() else { return };
-        while let Some(seen) = self.writes.last().copied()
-            && seen.strong
-            && seen.bytes & !own.bytes == 0
-        {
-            self.writes.pop();
-            if seen.kind != AccessKind::Atomic {
-                break;
-            }
+    match launch.addresses.containing(address, address) {
+        Some(range) => {
+            let (part, byte) = range.part(address);
+            format!("`{part}` + {byte}")
         }
-        self.writes.push(own);
+        None => format!("{address:#x}"),
+    }
+}
+
+/// One side of a race, by a launch whose CTAs have so many warps.
+fn access_of(launch: &Launch, warps: usize, record: PastAccess) -> RaceAccess {
+    RaceAccess {
+        access: match launch.kernel.code[record.pc as usize].op {
+            Op::Bulk(_) => "bulk copy".to_owned(),
+            Op::WarpGroup(_) => "wgmma".to_owned(),
+            _ => record.kind.name().to_owned(),
+        },
+        place: place(&launch.kernel, record.pc),
+        cta: launch.cta_index(record.cta),
+        warp: record.warp % warps as u32,
     }
 }

@@ -6,6 +6,7 @@ use super::super::ir::Kernel;
 use super::super::launch::Launch;
 use super::super::memory::FlatMemory;
 use super::super::undetermined;
+use super::beside::LaunchOrder;
 use super::interface::{Counts, Event, Limits, Observer, RunError};
 use super::races::{Race, RaceWatch};
 use super::unwritten::{Unwritten, UnwrittenWatch};
@@ -21,12 +22,26 @@ pub struct Scrutiny {
     suspects: Vec<(Arc<Kernel>, Vec<u16>)>,
     unwritten: Vec<Unwritten>,
     races: Vec<Race>,
+    /// Of a program whose launches may run at once.
+    order: Option<LaunchOrder>,
 }
 
 impl Scrutiny {
     /// Looks for reads of what nobody has written, and for races where asked.
     pub fn new(for_races: bool) -> Scrutiny {
         Scrutiny { for_unwritten: true, for_races, ..Scrutiny::default() }
+    }
+
+    /// Launches of the program may run at once: races between them are looked for, too, where races are.
+    pub fn overlapping(&mut self) {
+        self.order = self.for_races.then(LaunchOrder::default);
+    }
+
+    /// The host waits for all launches.
+    pub fn gathered(&mut self) {
+        if let Some(order) = &mut self.order {
+            order.gathered(self.launches);
+        }
     }
 
     /// Runs a launch to its end under it.
@@ -43,7 +58,11 @@ impl Scrutiny {
             }
             false => None,
         };
-        let mut races = self.for_races.then(|| RaceWatch::new(launch, number, limits.warp_size));
+        let order = &mut self.order;
+        let mut races = self.for_races.then(|| {
+            let beside = order.as_mut().map_or_else(Vec::new, |order| order.begin(launch));
+            RaceWatch::new(launch, number, limits.warp_size, beside)
+        });
         // Nothing is told where nothing is looked for.
         if unwritten.is_none() && races.is_none() {
             return run(launch, memory, limits);
@@ -64,7 +83,12 @@ impl Scrutiny {
         let counts = run_observed(launch, memory, limits, Some(observer), None);
         // What was found before a fault may be its reason.
         self.unwritten.extend(unwritten.into_iter().flat_map(UnwrittenWatch::found));
-        self.races.extend(races.into_iter().flat_map(RaceWatch::found));
+        if let Some((found, past)) = races.map(RaceWatch::end) {
+            self.races.extend(found);
+            if let Some(order) = &mut self.order {
+                order.end(past);
+            }
+        }
         counts
     }
 

@@ -97,6 +97,7 @@ impl FormedProgram {
         let done = drive(&mut host, &mut memory, &mut |action, memory| {
             let launch = match action {
                 Action::Launch(launch) => launch,
+                Action::Gathered => return Ok(()),
                 Action::Written(address, bytes) => return Cut::host_wrote(cut.as_mut(), address, bytes, memory),
             };
             let number = launches;

@@ -142,8 +142,15 @@ fn run_with(
     let mut memory = image(plan);
     let mut host = WorkloadHost::new(plan.clone());
     let mut launches = Vec::new();
+    if host.overlaps() {
+        scrutiny.overlapping();
+    }
     drive(&mut host, &mut memory, &mut |action, memory| {
-        let Action::Launch(launch) = action else { return Ok(()) };
+        let launch = match action {
+            Action::Launch(launch) => launch,
+            Action::Gathered => return Ok(scrutiny.gathered()),
+            Action::Written(..) => return Ok(()),
+        };
         let number = launches.len() as u32;
         observe(number, When::Before, memory)?;
         let counts = scrutiny.run(launch, memory, limits)?;
@@ -190,6 +197,8 @@ pub(crate) fn run_counted(plan: &Arc<RunPlan>, limits: &Limits<'_>) -> Result<Ve
 pub(crate) enum Action<'a> {
     /// It launches: the driver runs it.
     Launch(&'a Launch),
+    /// It does something else, before which all launches are over.
+    Gathered,
     /// It has written bytes: their first address and number.
     Written(u64, usize),
 }
@@ -206,6 +215,7 @@ pub(crate) fn drive(
             HostAction::Launch(launch) => take_part(Action::Launch(&launch), memory)?,
             HostAction::Done => return Ok(()),
             other => {
+                take_part(Action::Gathered, memory)?;
                 read = apply(&other, memory)?;
                 match other {
                     HostAction::Write { address, data } => take_part(Action::Written(address, data.len()), memory)?,

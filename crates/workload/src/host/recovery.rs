@@ -85,6 +85,7 @@ impl Recovery {
                     // All launches share one limit, so that a loop of launches ends, too.
                     left -= functional::run_watched(launch, memory, &limits, writes)?.warp_instructions;
                 }
+                Action::Gathered => {}
                 // A second power failure may come between any two words of what the host writes.
                 Action::Written(address, bytes) => {
                     let end = address + bytes as u64;
