@@ -97,12 +97,12 @@ pub fn apply_atomic(op: AtomOp, elem: Elem, old: u64, a: u64, b: u64) -> u64 {
 /// The operation is neither an exchange nor a compare-and-swap: the ISA has no other of 16 bytes.
 #[must_use]
 pub fn apply_to_pair(op: AtomOp, old: [u64; 2], operands: [(u64, u64); 2]) -> [u64; 2] {
-    match op {
-        AtomOp::Exch => operands.map(|(a, _)| a),
-        AtomOp::Cas if old == operands.map(|(a, _)| a) => operands.map(|(_, b)| b),
-        AtomOp::Cas => old,
-        other => panic!("{other:?} of 16 bytes"),
+    let [first, second] = [operands.map(|(a, _)| a), operands.map(|(_, b)| b)];
+    if op == AtomOp::Exch {
+        return first;
     }
+    assert_eq!(op, AtomOp::Cas, "an atomic of 16 bytes");
+    if old == first { second } else { old }
 }
 
 /// Does it in memory: the old halves.

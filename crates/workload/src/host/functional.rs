@@ -148,7 +148,10 @@ fn run_with(
     drive(&mut host, &mut memory, &mut |action, memory| {
         let launch = match action {
             Action::Launch(launch) => launch,
-            Action::Gathered => return Ok(scrutiny.gathered()),
+            Action::Gathered => {
+                scrutiny.gathered();
+                return Ok(());
+            }
             Action::Written(..) => return Ok(()),
         };
         let number = launches.len() as u32;

@@ -538,7 +538,7 @@ impl<'a> Lower<'_, 'a> {
         }
         if pair {
             self.fence_if(i, space, &["release", "acq_rel"]);
-            self.atomic_pair(&operands, &address, mem)?;
+            self.atomic_pair(operands, &address, mem)?;
             self.fence_if(i, space, &["acquire", "acq_rel"]);
             return Ok(());
         }
