@@ -2,7 +2,7 @@
 //! of them without a store.
 //!
 //! Several processes may work on one folder: a point that another one runs is put off, and run at the end if
-//! that process is gone ([`claims`](super::claims)).
+//! that process is gone (`claims`).
 //!
 //! Workers hand what they have to one thread that writes (`Writer::serve`) and go on with the next point.
 //! Invariants: a point that the report of the whole sweep calls done is on the disk (its line of progress may
