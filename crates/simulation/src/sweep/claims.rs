@@ -190,10 +190,12 @@ impl<'s> Claims<'s> {
             // Two that claim it at once may both put it off. When it comes again the first of those who live
             // runs it.
             let first = !again || own_ms.is_none_or(|own_ms| self.author.is_before(begun, own_ms));
-            if self.author.is_gone(&begun.host, begun.pid) {
-                seen = Seen::Left;
-            } else if first && self.author.is_another_alive(&begun.host, begun.pid) {
+            let alive = self.author.is_another_alive(&begun.host, begun.pid);
+            if alive && first {
                 return Seen::Begun;
+            }
+            if !alive && self.author.is_gone(&begun.host, begun.pid) {
+                seen = Seen::Left;
             }
         }
         seen
