@@ -148,6 +148,7 @@ fn run_with(
     drive(&mut host, &mut memory, &mut |action, memory| {
         let launch = match action {
             Action::Launch(launch) => launch,
+            // Behind such a step nothing runs beside the launches before it.
             Action::Gathered => {
                 scrutiny.gathered();
                 return Ok(());
