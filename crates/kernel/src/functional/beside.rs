@@ -20,7 +20,6 @@ use std::sync::Arc;
 
 use super::super::launch::Launch;
 use super::clocks::{Clocks, PastAccess, Shadow};
-use super::interface::AccessKind;
 
 /// Launches whose accesses are kept at a time.
 const MOST_KEPT: usize = 32;
@@ -48,17 +47,6 @@ impl PastLaunch {
         1 << 63 | u64::from(self.number) << 40 | cta
     }
 
-    fn against(&self, word: u64, own: &PastAccess, seen: &Clocks, mut race: impl FnMut(PastAccess)) {
-        let Some(past) = self.global.cells.get(&word) else { return };
-        let reads = own.kind == AccessKind::Read;
-        for other in past.writes.iter().chain(past.reads.iter().filter(|_| !reads)) {
-            let ordered = seen.of(self.cta(other.cta), other.warp) >= other.clock;
-            if other.bytes & own.bytes != 0 && !(other.strong && own.strong) && !ordered {
-                race(*other);
-            }
-        }
-    }
-
     /// A later launch reads a word by which this one may have published something.
     pub(super) fn acquire(&self, word: u64, seen: &mut Clocks) {
         if let Some(flag) = self.global.flags.get(&word) {
@@ -79,9 +67,12 @@ impl Beside {
     /// Accesses of that launch that race with one of this, whose warp knows so much.
     #[inline]
     pub(super) fn against(&self, word: u64, own: &PastAccess, seen: &Clocks, race: impl FnMut(PastAccess)) {
-        if !self.until_wait || seen.of(WAITED, 0) == 0 {
-            self.past.against(word, own, seen, race);
+        if self.until_wait && seen.of(WAITED, 0) > 0 {
+            return;
         }
+        let ordered = |other: &&PastAccess| seen.of(self.past.cta(other.cta), other.warp) >= other.clock;
+        let past = self.past.global.cells.get(&word);
+        past.into_iter().flat_map(|past| past.conflicts(*own)).filter(|other| !ordered(other)).copied().for_each(race);
     }
 }
 

@@ -114,17 +114,29 @@ pub(super) struct Shadow {
     pub(super) flags: HashMap<u64, Flag>,
 }
 
+impl PastAccess {
+    /// They have bytes in common, and are not both strong.
+    fn meets(&self, other: &PastAccess) -> bool {
+        self.bytes & other.bytes != 0 && !(self.strong && other.strong)
+    }
+}
+
 impl WordPast {
+    /// What would race with an access if nothing ordered the two.
+    pub(super) fn conflicts(&self, own: PastAccess) -> impl Iterator<Item = &PastAccess> {
+        let reads = own.kind == AccessKind::Read;
+        let all = self.writes.iter().chain(self.reads.iter().filter(move |_| !reads));
+        all.filter(move |other| other.meets(&own))
+    }
+
     /// An access happens: what it races with is told, and forgotten where another would race with this one
     /// first.
     pub(super) fn take(&mut self, own: PastAccess, seen: &Clocks, race: &mut dyn FnMut(PastAccess)) {
         let reads = own.kind == AccessKind::Read;
         let is_own = |other: &PastAccess| (other.cta, other.warp) == (own.cta, own.warp);
         let ordered = |other: &PastAccess| is_own(other) || seen.of(other.cta, other.warp) >= other.clock;
-        let races =
-            |other: &PastAccess| other.bytes & own.bytes != 0 && !(other.strong && own.strong) && !ordered(other);
-        let against = self.writes.iter().chain(self.reads.iter().filter(|_| !reads));
-        against.filter(|other| races(other)).for_each(|other| race(*other));
+        let races = |other: &PastAccess| other.meets(&own) && !ordered(other);
+        self.conflicts(own).filter(|other| !ordered(other)).for_each(|other| race(*other));
         // What races later with one that this one covers races with this one, too: nothing is ordered after
         // this one alone.
         let covered =

@@ -102,15 +102,13 @@ impl RaceWatch<'_> {
         let own = PastAccess { cta, warp: party, clock, pc, bytes: 15, strong, kind, changes };
         let mut found: SmallVec<[(u64, PastAccess, Lack); 2]> = SmallVec::new();
         let beside = if access.space == Space::Shared { &[] } else { &self.beside[..] };
-        let mut across: SmallVec<[(usize, PastAccess, u64); 2]> = SmallVec::new();
         for lane in lanes_of(access.lanes) {
             let at = access.addresses[lane];
             let Some(end) = at.checked_add(u64::from(access.bytes)) else { continue };
             // Rows of tiles may begin or end within a word.
             for word in at / WORD..end.div_ceil(WORD) {
                 let past = shadow.cells.entry(word).or_default();
-                let before = past.writes.iter().chain(past.reads.iter().filter(|_| !reads));
-                found.extend(before.filter(|other| !(other.strong && strong)).filter_map(|other| {
+                found.extend(past.conflicts(own).filter_map(|other| {
                     // An older copy of the warp may still be under way.
                     let is_own =
                         other.cta == cta && (other.warp == warp || (other.warp, other.clock) == (party, clock));
@@ -126,13 +124,13 @@ impl RaceWatch<'_> {
                 }));
                 // What it lacks was told above.
                 past.take(own, &known.seen, &mut |_| {});
-                for (at, other) in beside.iter().enumerate() {
-                    other.against(word, &own, &known.seen, |first| across.push((at, first, word)));
+                for other in beside {
+                    let lack = Lack::End(other.past.number);
+                    other.against(word, &own, &known.seen, |first| found.push((word, first, lack)));
                 }
             }
         }
         self.cta(owner).shared = theirs;
         found.into_iter().for_each(|(word, other, lack)| self.race(access.space, word, [other, own], lack));
-        across.into_iter().for_each(|(at, first, word)| self.race_beside(at, word, [first, own]));
     }
 }

@@ -340,8 +340,7 @@ impl<'a> RaceWatch<'a> {
         let acquires = strong && access.kind != AccessKind::Write && mem.kind != MemKind::Reduction;
         let beside = if access.space == Space::Global { &self.beside[..] } else { &[] };
         // Told after the loop, which has borrowed what a report needs.
-        let mut pairs: SmallVec<[(PastAccess, PastAccess, u64); 2]> = SmallVec::new();
-        let mut across: SmallVec<[(usize, PastAccess, PastAccess, u64); 2]> = SmallVec::new();
+        let mut pairs: SmallVec<[(u64, [PastAccess; 2], Lack); 2]> = SmallVec::new();
         let mut last = None;
         for lane in lanes_of(access.lanes) {
             let at = access.addresses[lane];
@@ -377,9 +376,13 @@ impl<'a> RaceWatch<'a> {
                 let (cta, warp, pc, kind) = (access.cta, access.warp, access.pc, access.kind);
                 let record = PastAccess { cta, warp, clock, pc, bytes, strong, kind, changes };
                 let past = shadow.cells.entry(word).or_default();
-                past.take(record, &known.seen, &mut |other| pairs.push((other, record, word)));
-                for (at, other) in beside.iter().enumerate() {
-                    other.against(word, &record, &known.seen, |first| across.push((at, first, record, word)));
+                past.take(record, &known.seen, &mut |other| {
+                    let lack = if other.warp < warps { Lack::Order } else { Lack::Wait };
+                    pairs.push((word, [other, record], lack));
+                });
+                for other in beside {
+                    let lack = Lack::End(other.past.number);
+                    other.against(word, &record, &known.seen, |first| pairs.push((word, [first, record], lack)));
                 }
                 if is_atomic && acquires {
                     past.observe();
@@ -405,54 +408,37 @@ impl<'a> RaceWatch<'a> {
         if let Some(shared) = theirs {
             self.cta(access.owner).shared = shared;
         }
-        for (first, second, word) in pairs {
-            let lack = if first.warp < warps { Lack::Order } else { Lack::Wait };
-            self.race(access.space, word, [first, second], lack);
-        }
-        for (at, first, second, word) in across {
-            self.race_beside(at, word, [first, second]);
-        }
+        pairs.into_iter().for_each(|(word, pair, lack)| self.race(access.space, word, pair, lack));
     }
 
     #[cold]
     pub(super) fn race(&mut self, space: Space, word: u64, [first, second]: [PastAccess; 2], lack: Lack) {
+        let &mut RaceWatch { launch, number, warps, ref beside, ref mut found, .. } = self;
         // The write that comes last decides whether any order shows.
         let deciding = if second.kind == AccessKind::Read { first } else { second };
         let same_value = !deciding.changes;
-        let pair = (first.pc.min(second.pc), first.pc.max(second.pc), same_value, lack);
-        let launch = self.launch;
-        let race = self.found.entry(pair).or_insert_with(|| {
+        let other = beside.iter().find(|other| lack == Lack::End(other.past.number));
+        // Instructions of one launch are a pair in either order.
+        let swapped = other.is_none() && first.pc > second.pc;
+        let (from, to) = if swapped { (second.pc, first.pc) } else { (first.pc, second.pc) };
+        let race = found.entry((from, to, same_value, lack)).or_insert_with(|| {
             let address = word * WORD + u64::from((first.bytes & second.bytes).trailing_zeros());
-            let word = word_of(launch, space, address);
-            let [first, second] = [first, second].map(|record| access_of(launch, self.warps, record));
-            let (kernel, beside) = (launch.kernel.name.clone(), None);
-            let (across_proxies, unwaited, launch) = (lack == Lack::Proxy, lack == Lack::Wait, self.number);
-            Race { kernel, launch, word, first, second, same_value, across_proxies, unwaited, beside, times: 0 }
-        });
-        race.times += 1;
-    }
-
-    /// The first access is of a launch that this one may run beside.
-    #[cold]
-    pub(super) fn race_beside(&mut self, at: usize, word: u64, [first, second]: [PastAccess; 2]) {
-        let Beside { past, until_wait } = self.beside[at].clone();
-        let deciding = if second.kind == AccessKind::Read { first } else { second };
-        let same_value = !deciding.changes;
-        let pair = (first.pc, second.pc, same_value, Lack::End(past.number));
-        let launch = self.launch;
-        let race = self.found.entry(pair).or_insert_with(|| {
-            let address = word * WORD + u64::from((first.bytes & second.bytes).trailing_zeros());
-            let beside = RaceLaunch { kernel: past.launch.kernel.name.clone(), launch: past.number, until_wait };
+            let of_first = other.map_or((launch, warps), |other| (&other.past.launch, other.past.warps));
+            let beside = other.map(|Beside { past, until_wait }| RaceLaunch {
+                kernel: past.launch.kernel.name.clone(),
+                launch: past.number,
+                until_wait: *until_wait,
+            });
             Race {
                 kernel: launch.kernel.name.clone(),
-                launch: self.number,
-                word: word_of(launch, Space::Global, address),
-                first: access_of(&past.launch, past.warps, first),
-                second: access_of(launch, self.warps, second),
+                launch: number,
+                word: word_of(launch, space, address),
+                first: access_of(of_first, first),
+                second: access_of((launch, warps), second),
                 same_value,
-                across_proxies: false,
-                unwaited: false,
-                beside: Some(beside),
+                across_proxies: lack == Lack::Proxy,
+                unwaited: lack == Lack::Wait,
+                beside,
                 times: 0,
             }
         });
@@ -474,8 +460,8 @@ fn word_of(launch: &Launch, space: Space, address: u64) -> String {
     }
 }
 
-/// One side of a race, by a launch whose CTAs have so many warps.
-fn access_of(launch: &Launch, warps: usize, record: PastAccess) -> RaceAccess {
+/// One side of a race, of a launch with this number of warps a CTA.
+fn access_of((launch, warps): (&Launch, usize), record: PastAccess) -> RaceAccess {
     RaceAccess {
         access: match launch.kernel.code[record.pc as usize].op {
             Op::Bulk(_) => "bulk copy".to_owned(),

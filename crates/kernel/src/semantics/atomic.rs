@@ -105,12 +105,12 @@ pub fn apply_to_pair(op: AtomOp, old: [u64; 2], operands: [(u64, u64); 2]) -> [u
     if old == first { second } else { old }
 }
 
-/// Does it in memory: the old halves.
-pub fn swap_pair(op: AtomOp, found: &mut [u8], operands: [(u64, u64); 2]) -> [u64; 2] {
+/// Does it in memory: the old halves, and the new ones.
+pub fn swap_pair(op: AtomOp, found: &mut [u8], operands: [(u64, u64); 2]) -> [[u64; 2]; 2] {
     let old = [&found[..8], &found[8..16]].map(|half| u64::from_le_bytes(half.try_into().expect("eight bytes")));
     let new = apply_to_pair(op, old, operands);
     found[..16].copy_from_slice(new.map(u64::to_le_bytes).as_flattened());
-    old
+    [old, new]
 }
 
 /// The same as [`apply_atomic`] of memory that may hold barriers.

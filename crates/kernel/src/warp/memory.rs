@@ -244,7 +244,7 @@ impl Warp {
         found: &mut [u8],
     ) -> Result<(), PhaseMisuse> {
         let old = if mem.is_pair() {
-            swap_pair(mem.atom, found, self.pair_operands(inst, launch, lane))
+            swap_pair(mem.atom, found, self.pair_operands(inst, launch, lane))[0]
         } else {
             let (a, b) = self.atomic_operands(inst, launch, lane);
             let mut word = [0; 8];

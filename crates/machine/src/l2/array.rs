@@ -14,7 +14,7 @@ use crate::msg::{
 use durawarp_checkpoint::state;
 use durawarp_engine::StateDigest;
 use durawarp_kernel::memory::Medium;
-use durawarp_kernel::semantics::atomic::{apply_atomic, apply_to_pair, swap_pair};
+use durawarp_kernel::semantics::atomic::{apply_atomic, swap_pair};
 
 /// Tags and contents.
 #[derive(Debug)]
@@ -227,8 +227,7 @@ impl LineArray {
             let (high, at) = (low + 1, usize::from(atomics.offset[low]));
             let bytes = &mut self.data[place][at..at + 16];
             let operands = [low, high].map(|i| (atomics.a[i], atomics.b[i]));
-            let old = swap_pair(atomics.op, bytes, operands);
-            let new = apply_to_pair(atomics.op, old, operands);
+            let [old, new] = swap_pair(atomics.op, bytes, operands);
             self.changes += u64::from(old != new);
             written |= 0xffff_u128 << at;
             for (half, i) in [low, high].into_iter().enumerate() {

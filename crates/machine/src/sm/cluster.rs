@@ -192,7 +192,7 @@ pub(super) fn perform(shared: &mut [u8], access: &mut RemoteAccess) {
             RemoteKind::Atomic(_) if bytes == 16 => {
                 let new = [&data[..8], &data[8..]].map(|half| u64::from_le_bytes(half.try_into().expect("8 bytes")));
                 let operands = [(access.a[lane], new[0]), (access.b[lane], new[1])];
-                [access.a[lane], access.b[lane]] = swap_pair(access.atom, here, operands);
+                [[access.a[lane], access.b[lane]], _] = swap_pair(access.atom, here, operands);
             }
             RemoteKind::Atomic(_) => {
                 let mut word = [0; 8];

@@ -11,7 +11,7 @@
 //! that began after that one was found gone.
 //!
 //! A look takes long in a large folder, on a network, or on a busy host. Then one look serves the claims of
-//! several points: so many that looking takes a fifth of the time at most.
+//! several points, enough of them to keep looking within a fifth of the time.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;

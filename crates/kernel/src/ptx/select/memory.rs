@@ -529,16 +529,13 @@ impl<'a> Lower<'_, 'a> {
             cache: CacheOp::Volatile,
             ..plain_access(MemKind::Reduction, space, elem)
         };
-        if let Some(count) = vector {
+        if vector.is_some() || pair {
             self.fence_if(i, space, &["release", "acq_rel"]);
             let d = returns.then_some(&operands[0]);
-            self.atomic_vector(i, (d, &rest[1]), &address, mem, (ty, count))?;
-            self.fence_if(i, space, &["acquire", "acq_rel"]);
-            return Ok(());
-        }
-        if pair {
-            self.fence_if(i, space, &["release", "acq_rel"]);
-            self.atomic_pair(operands, &address, mem)?;
+            match vector {
+                Some(count) => self.atomic_vector(i, (d, &rest[1]), &address, mem, (ty, count))?,
+                None => self.atomic_pair(operands, &address, mem)?,
+            }
             self.fence_if(i, space, &["acquire", "acq_rel"]);
             return Ok(());
         }
