@@ -46,6 +46,7 @@ mod same_outcomes;
 mod same_results;
 mod sampled;
 mod streams;
+mod streams_persist;
 mod swaps16;
 mod tensor_maps;
 mod traces;

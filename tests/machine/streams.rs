@@ -2,7 +2,6 @@
 //! stores, and that it is the same at any number of threads.
 
 use crate::bench_machine::{Bench, Ran, machine, one_gigahertz};
-use durawarp::assemble::Persistency;
 use durawarp::assemble::checkpoint::{load, save};
 use durawarp::engine::{Fallback, Placement, Rebalance, RunEnd, RunOptions, Time};
 use durawarp::kernel::host::HostAction;
@@ -174,7 +173,7 @@ fn a_step_of_the_host_waits_for_all_launches_before_it() {
     let (bench, out) = spins("", &[(1, 32, 900, 1), (1, 32, 2000, 2), (1, 32, 100, 1)]);
     let mut actions: Vec<HostAction> = bench.launches().into_iter().map(HostAction::Launch).collect();
     actions.insert(2, HostAction::Write { address: out, data: vec![9; 4] });
-    let mut assembly = bench.assemble(actions, 0, &Persistency { overlaps: true, ..Persistency::default() });
+    let mut assembly = bench.assemble(actions, 0, &bench.overlapping());
     let end = durawarp::machine::run(&mut assembly.simulation, &RunOptions::default());
     assert!(matches!(end, RunEnd::Finished { .. }), "{end:?}");
     let [first, second, third] = assembly.command_processor().launches() else { panic!("three launches") };
@@ -273,10 +272,9 @@ fn a_machine_that_is_saved_while_launches_overlap_goes_on_as_if_it_had_not_been(
 
 /// A machine that is saved at any of these cycles, and loaded, goes on as if it had not been.
 pub(crate) fn assert_goes_on(bench: &Bench, cycles: impl IntoIterator<Item = Time>) {
-    let persistency = Persistency { overlaps: true, ..Persistency::default() };
     let assemble = || {
         let actions = bench.launches().into_iter().map(HostAction::Launch).collect();
-        bench.assemble(actions, 0, &persistency)
+        bench.assemble(actions, 0, &bench.overlapping())
     };
     let run = |assembly: &mut durawarp::assemble::Assembly, options: &RunOptions<'_>| {
         durawarp::machine::run(&mut assembly.simulation, options)
@@ -290,7 +288,7 @@ pub(crate) fn assert_goes_on(bench: &Bench, cycles: impl IntoIterator<Item = Tim
         assert!(matches!(paused, RunEnd::Paused { .. }), "{paused:?}");
         let saved = save(&before).unwrap_or_else(|fault| panic!("{fault}"));
         let mut after = assemble();
-        load(&mut after, &persistency.scheme, &saved).unwrap_or_else(|fault| panic!("{fault}"));
+        load(&mut after, &bench.overlapping().scheme, &saved).unwrap_or_else(|fault| panic!("{fault}"));
         assert!(matches!(run(&mut after, &RunOptions::default()), RunEnd::Finished { .. }));
         assert_eq!(after.simulation.digest(), whole.simulation.digest(), "saved at {cycle}");
         assert_eq!(after.command_processor().launches(), whole.command_processor().launches(), "saved at {cycle}");

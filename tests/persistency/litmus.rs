@@ -73,6 +73,8 @@ fn bugs_show_at_the_level_that_the_page_says() {
         ("message_passing_no_write_back", [true, true, true]),
         ("bulk_no_wait", [true, true, true]),
         ("tensor_no_wait", [true, true, true]),
+        ("stream_no_event", [true, true, true]),
+        ("programmatic_no_wait", [true, true, true]),
         ("wrong_line", [true, true, true]),
         ("flag_before_log", [true, true, true]),
         ("data_before_flag", [true, true, true]),

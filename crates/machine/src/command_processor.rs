@@ -20,6 +20,7 @@
 //! `accel-sim.cc`. Invariant: besides launches at most one step is under way. Not modelled: preemption,
 //! copies of the host that overlap with launches.
 
+mod admission;
 mod cta_dispatch;
 mod dma;
 mod host_program;
@@ -40,7 +41,7 @@ use durawarp_kernel::host::{HostAction, HostProgram, SampleStep};
 use durawarp_kernel::launch::{Launch, LiveLaunches};
 use durawarp_persist::handler::HostHandler;
 use durawarp_persist::journal::{FactKind, Notebook};
-use durawarp_persist::vocab::{Boundary, FenceKind};
+use durawarp_persist::vocab::FenceKind;
 
 use super::carveout::Carveout;
 use super::contents::Contents;
@@ -57,6 +58,7 @@ use super::occupancy::Occupancy;
 use super::ports::Ports;
 use super::shared_memory::SharedSpec;
 use super::sm::SmSpec;
+use admission::Admission;
 use cta_dispatch::{CtaDispatch, CtaSequence, Pace};
 use dma::Dma;
 use durawarp_base::spec::Nanos;
@@ -65,7 +67,7 @@ use host_program::HostThread;
 use in_flight::{InFlight, QueuedLaunch};
 use kernel_barrier::Release;
 use look::HostLook;
-use persistency::{BoundaryWriteBack, HostPersistency};
+use persistency::HostPersistency;
 
 spec! {
     /// Parameters of the command processor.
@@ -131,8 +133,6 @@ value!(record LaunchRecord { kernel, stream, programmatic, grid, block, start, e
 enum Step {
     /// Between steps, or launches run.
     Idle,
-    /// Slices write back what the kernel that has ended must leave durable.
-    WritingBack(BoundaryWriteBack),
     /// The host looks at memory outside simulated time.
     Looking(HostLook),
     /// Lines are moving.
@@ -143,7 +143,7 @@ enum Step {
     Over,
 }
 
-value!(choice Step { Idle, WritingBack(boundary), Looking(look), Transfer, Paused, Over });
+value!(choice Step { Idle, Looking(look), Transfer, Paused, Over });
 
 /// The command processor.
 #[derive(Debug)]
@@ -442,12 +442,8 @@ impl CommandProcessor {
         let launch = waiting.launch.clone();
         let fits = Occupancy::with_demand(&launch, &self.sm, &self.shared, &self.l1);
         let (occupancy, mut demand) = fits.map_err(HostFault)?;
-        if launch.kernel.is_cooperative() {
-            self.admit_cooperative(&launch, &occupancy)?;
-        }
-        if launch.cluster_ctas() > 1 {
-            self.admit_clusters(&launch, &occupancy)?;
-        }
+        let admission = Admission { launch: &launch, occupancy: &occupancy, ctas: &self.ctas };
+        admission.admit(self.sm.count, self.flight.running().is_empty()).map_err(HostFault)?;
         let carveout = Carveout::of(&launch, occupancy.ctas, &self.shared, &self.l1);
         if let Some(carveout) = carveout {
             demand = demand.with_split(carveout.shared_kb, carveout.l1_ways(&self.l1));
@@ -472,47 +468,6 @@ impl CommandProcessor {
         let at = LaunchPlace { place, number, depends: self.flight.depends(place) };
         for sm in self.ports.to_sms() {
             sm.send(SmMsg::Start { launch: launch.clone(), at, l1_ways }, launch_ticks, cx);
-        }
-        Ok(())
-    }
-
-    /// CTAs that wait for each other by `grid.sync()` must all be resident, and count in one workspace.
-    fn admit_cooperative(&self, launch: &Launch, occupancy: &Occupancy) -> Result<(), HostFault> {
-        let (name, grid) = (&launch.kernel.name, launch.ctas());
-        let at_once = match launch.cluster_ctas() {
-            1 => u64::from(occupancy.ctas) * u64::from(self.sm.count),
-            ctas => self.ctas.most_in_clusters(ctas, occupancy.ctas),
-        };
-        if grid > at_once {
-            let Occupancy { ctas, limit } = occupancy;
-            let room =
-                format!("{at_once} are resident at once ({} SMs with {ctas} each, limited by {limit})", self.sm.count);
-            return Err(HostFault(format!("kernel `{name}` has a `grid.sync()` and {grid} CTAs, of which {room}")));
-        }
-        if !self.flight.running().is_empty() {
-            let message =
-                format!("kernel `{name}` has a `grid.sync()`, and another launch runs: let it begin after that");
-            return Err(HostFault(message));
-        }
-        Ok(())
-    }
-
-    /// The CTAs of a cluster must all be resident, in one GPC.
-    fn admit_clusters(&self, launch: &Launch, occupancy: &Occupancy) -> Result<(), HostFault> {
-        let (name, ctas) = (&launch.kernel.name, launch.cluster_ctas());
-        if !self.ctas.has_gpcs() {
-            let message = format!(
-                "kernel `{name}` has clusters of {ctas} CTAs, and this machine has no GPCs (`sm.gpcs` is 0): \
-                 `hopper-h100` has"
-            );
-            return Err(HostFault(message));
-        }
-        if self.ctas.most_in_clusters(ctas, occupancy.ctas) == 0 {
-            let Occupancy { ctas: each, limit } = occupancy;
-            let message = format!(
-                "no GPC has room for a cluster of {ctas} CTAs of kernel `{name}`: an SM holds {each}, limited by {limit}"
-            );
-            return Err(HostFault(message));
         }
         Ok(())
     }
@@ -548,17 +503,23 @@ impl CommandProcessor {
             }
             return;
         }
-        match self.persistency.kernel_end(&self.ports, cx) {
-            Boundary::WriteBackL2 => self.write_back_l2(place, cx),
-            _ => self.end_launches(place, cx),
+        if self.persistency.kernel_end(place, &self.ports, cx) {
+            return self.end_launches(place, cx);
+        }
+        self.write_back_l2(cx);
+        if self.flight.overlaps() {
+            self.dispatch(cx);
+            self.advance(cx);
         }
     }
 
-    /// Asks every slice to write back its dirty lines of persistent memory.
-    fn write_back_l2(&mut self, place: u8, cx: &mut Ctx<'_, Msg>) {
-        assert!(!self.flight.overlaps(), "a scheme with a boundary of kernels has launches one after another");
+    /// Asks every slice to write back its dirty lines of persistent memory, where a launch that has ended is
+    /// the next to wait for that. The launches before it in its stream are over.
+    fn write_back_l2(&mut self, cx: &mut Ctx<'_, Msg>) {
         let (map, from) = (self.ports.map(), self.ports.requester());
-        self.step = Step::WritingBack(BoundaryWriteBack { left: map.slices(), since: cx.now(), place });
+        if !self.persistency.begins_write_back(map.slices()) {
+            return;
+        }
         for slice in 0..map.slices() {
             let (line, kind, payload) = (map.some_line_of(slice), RequestKind::WriteBackAll, Payload::None);
             self.network.push(Request { line, tag: 0, from, kind, sectors: 0, payload }, cx);
@@ -579,7 +540,9 @@ impl CommandProcessor {
                 let after = self.flight.at(place).grid.first().saturating_sub(cx.now()) + 1;
                 self.ports.to_sms().for_each(|sm| sm.send(SmMsg::PrerequisitesOver { place }, after, cx));
             }
+            over = over.filter(|place| self.persistency.kernel_end(*place, &self.ports, cx));
         }
+        self.write_back_l2(cx);
         if self.host.halts_after_launches {
             cx.halt();
         }
@@ -696,10 +659,9 @@ impl CommandProcessor {
     }
 
     fn reply(&mut self, reply: Reply, cx: &mut Ctx<'_, Msg>) {
-        if let Step::WritingBack(wait) = &mut self.step {
-            if self.persistency.written_back(wait, cx.now()) {
-                let place = wait.place;
-                self.step = Step::Idle;
+        // The host moves nothing while launches run.
+        if self.persistency.writing_back().is_some() {
+            if let Some(place) = self.persistency.written_back(cx.now()) {
                 self.end_launches(place, cx);
             }
             return;
@@ -776,8 +738,10 @@ impl Component<Msg> for CommandProcessor {
             }
         }
         let what = match &self.step {
-            Step::Idle | Step::Over | Step::Paused => return,
-            Step::WritingBack(wait) => format!("{} L2 slices to write back a kernel's results", wait.left),
+            Step::Idle | Step::Over | Step::Paused => match self.persistency.writing_back() {
+                Some(left) => format!("{left} L2 slices to write back a kernel's results"),
+                None => return,
+            },
             Step::Looking(look) => format!("{} L2 slices to answer a look at memory", look.left()),
             Step::Transfer => format!("a host transfer: {} pieces are left", self.dma.left()),
         };
@@ -786,16 +750,17 @@ impl Component<Msg> for CommandProcessor {
 
     fn digest(&self) -> u64 {
         let mut digest = StateDigest::default();
+        let left = self.persistency.writing_back().map_or(0, u64::from);
         let (step, at) = match &self.step {
+            Step::Idle if left > 0 && !self.flight.overlaps() => (2, left),
             Step::Idle if !self.flight.running().is_empty() => {
                 let words = self.flight.running().iter().map(|running| {
                     let (sent, done) = running.grid.sent_and_done();
                     sent << 32 ^ done ^ u64::from(running.place) << 24
                 });
-                (1, words.fold(0u64, |all, word| all.rotate_left(7) ^ word))
+                (1, words.fold(left << 48, |all, word| all.rotate_left(7) ^ word))
             }
             Step::Idle | Step::Paused => (0, 0),
-            Step::WritingBack(wait) => (2, u64::from(wait.left)),
             Step::Transfer => (3, self.dma.left() as u64),
             Step::Over => (4, self.host.ended().unwrap_or_default()),
             Step::Looking(look) => (5, u64::from(look.left())),
@@ -813,6 +778,10 @@ impl Component<Msg> for CommandProcessor {
     /// the next launch, and that takes long, unless a barrier of the kernel opens.
     fn answers_sender_only(&self) -> bool {
         let (Step::Idle, [first, others @ ..]) = (&self.step, self.flight.running()) else { return false };
+        // The launch whose results are written back ends without a word of an SM.
+        if self.persistency.writing_back().is_some() {
+            return false;
+        }
         let pace = self.ctas.pace();
         let launch_ticks = pace.launch_ticks.saturating_sub(self.host.excused());
         // Where other launches wait or run, one may end while CTAs wait for room, and the next begin.

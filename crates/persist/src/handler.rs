@@ -437,6 +437,12 @@ pub trait Scheme: Send + Sync + Debug {
         None
     }
 
+    /// Why launches of a GPU run one after another under it, though the program lets them overlap; none where
+    /// its handlers take the CTAs of several launches as those of one.
+    fn one_by_one(&self) -> Option<&'static str> {
+        Some("hears of one kernel at a time")
+    }
+
     /// Programs keep undo logs under it: automatic instrumentation applies, and log updates are performed.
     fn logs(&self) -> bool;
 

@@ -84,6 +84,10 @@ impl Scheme for Agpm {
         FENCES_WAIT
     }
 
+    fn one_by_one(&self) -> Option<&'static str> {
+        Some("picks the way of log updates kernel by kernel")
+    }
+
     fn logs(&self) -> bool {
         true
     }

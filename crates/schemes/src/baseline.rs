@@ -233,6 +233,10 @@ impl Scheme for Baseline {
         self.promises
     }
 
+    fn one_by_one(&self) -> Option<&'static str> {
+        None
+    }
+
     fn logs(&self) -> bool {
         self.logs
     }

@@ -138,6 +138,10 @@ impl Scheme for Bucl {
         FENCES_WAIT
     }
 
+    fn one_by_one(&self) -> Option<&'static str> {
+        None
+    }
+
     fn logs(&self) -> bool {
         true
     }

@@ -106,6 +106,10 @@ impl Scheme for EpochTag {
         Promises { fences: Fences::Dfence, non_temporal, ..Promises::NONE }
     }
 
+    fn one_by_one(&self) -> Option<&'static str> {
+        Some("orders what launches persist, launch by launch")
+    }
+
     fn logs(&self) -> bool {
         true
     }

@@ -157,6 +157,10 @@ impl Scheme for LightWsp {
         })
     }
 
+    fn one_by_one(&self) -> Option<&'static str> {
+        Some("forms regions that recovery resumes launch by launch")
+    }
+
     fn logs(&self) -> bool {
         false
     }

@@ -361,6 +361,10 @@ impl Scheme for NvwFifo {
         ]
     }
 
+    fn one_by_one(&self) -> Option<&'static str> {
+        None
+    }
+
     fn logs(&self) -> bool {
         true
     }

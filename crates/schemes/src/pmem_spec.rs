@@ -196,6 +196,10 @@ impl Scheme for PmemSpec {
         }
     }
 
+    fn one_by_one(&self) -> Option<&'static str> {
+        None
+    }
+
     fn logs(&self) -> bool {
         true
     }

@@ -287,6 +287,10 @@ impl Scheme for Sbrp {
         Promises { fences: Fences::Dfence, non_temporal: NonTemporalOrder::Epochs, ..Promises::NONE }
     }
 
+    fn one_by_one(&self) -> Option<&'static str> {
+        None
+    }
+
     fn logs(&self) -> bool {
         true
     }

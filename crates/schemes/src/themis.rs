@@ -200,6 +200,10 @@ impl Scheme for Themis {
         Promises { fences: Fences::Dfence, non_temporal: self.spec.order(), ..Promises::NONE }
     }
 
+    fn one_by_one(&self) -> Option<&'static str> {
+        None
+    }
+
     fn logs(&self) -> bool {
         true
     }

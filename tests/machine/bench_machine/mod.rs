@@ -128,11 +128,21 @@ pub struct Bench {
     map: AddressMap,
     content: Vec<(u64, Vec<u8>)>,
     plans: Vec<Plan>,
+    /// Under which scheme launches overlap, and whether with a journal.
+    pub overlapped: (&'static str, bool),
 }
 
 impl Bench {
     pub fn new(spec: MachineSpec) -> Self {
-        Bench { spec, map: AddressMap::default(), content: Vec::new(), plans: Vec::new() }
+        let (content, plans, overlapped) = (Vec::new(), Vec::new(), ("base", false));
+        Bench { spec, map: AddressMap::default(), content, plans, overlapped }
+    }
+
+    /// With launches that overlap.
+    pub fn overlapping(&self) -> Persistency {
+        let (scheme, journal) = self.overlapped;
+        let scheme = catalogue::find(scheme).unwrap_or_else(|faults| panic!("{faults}"));
+        Persistency { scheme, journal, overlaps: true, ..Persistency::default() }
     }
 
     /// A buffer of zeros; its address.
@@ -305,7 +315,7 @@ impl Bench {
 
     /// Runs everything with launches of several streams at once, as `options` says, to its proper end.
     pub fn run_overlapped(&self, options: &RunOptions<'_>) -> Ran {
-        let ran = self.run_under(&Persistency { overlaps: true, ..Persistency::default() }, options);
+        let ran = self.run_under(&self.overlapping(), options);
         assert!(matches!(ran.end, RunEnd::Finished { .. }), "{:?}", ran.end);
         ran
     }

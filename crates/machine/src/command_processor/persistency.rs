@@ -1,8 +1,11 @@
 //! Persistency at the command processor: the scheme's handler at kernel boundaries, the write-back of the L2
 //! there, and the journal of kernels.
 //!
-//! Invariant: a kernel ends for the host when every slice has acknowledged the write-back that the handler
-//! asked for. Not modelled: the cost of the handler's own decision.
+//! Invariants: a kernel ends for the host when every slice has acknowledged the write-back that the handler
+//! asked for; one write-back is under way at a time, and one begins behind the last store of the kernel that
+//! it is for. Not modelled: the cost of the handler's own decision.
+
+use std::collections::VecDeque;
 
 use crate::msg::Msg;
 use crate::ports::Ports;
@@ -21,27 +24,29 @@ pub(super) struct HostPersistency {
     journal: Option<Box<Notebook>>,
     /// How long kernels waited for the write-back of the L2, in ticks.
     boundaries: Histogram,
+    /// Slices that have not acknowledged the write-back under way; 0 where none is.
+    left: u32,
+    /// Launches that wait for a write-back each, the one under way first.
+    ended: VecDeque<EndedLaunch>,
 }
 
-state!(HostPersistency { parts: handler, outbox; saved: boundaries; kept: journal });
+state!(HostPersistency { parts: handler, outbox; saved: boundaries, left, ended; kept: journal });
 
-/// Slices write back what a kernel that has ended must leave durable.
+/// A launch whose CTAs have ended and whose results the slices write back, or will.
 #[derive(Debug)]
-pub(super) struct BoundaryWriteBack {
-    /// Slices that have not acknowledged.
-    pub(super) left: u32,
-    /// When the kernel's last CTA ended.
-    pub(super) since: Time,
-    /// The place of its launch.
-    pub(super) place: u8,
+struct EndedLaunch {
+    place: u8,
+    /// When its last CTA had ended, and the launches before it in its stream were over.
+    since: Time,
 }
 
-value!(record BoundaryWriteBack { left, since, place });
+value!(record EndedLaunch { place, since });
 
 impl HostPersistency {
     /// No kernel yet, no journal.
     pub(super) fn new(handler: Box<dyn HostHandler>) -> Self {
-        HostPersistency { handler, outbox: Outbox::default(), journal: None, boundaries: Histogram::default() }
+        let (outbox, boundaries) = (Outbox::default(), Histogram::default());
+        HostPersistency { handler, outbox, journal: None, boundaries, left: 0, ended: VecDeque::new() }
     }
 
     /// Keeps a journal from now on.
@@ -66,21 +71,41 @@ impl HostPersistency {
         self.send(ports, cx);
     }
 
-    /// The last CTA of a kernel has ended: what happens before the kernel has.
-    pub(super) fn kernel_end(&mut self, ports: &Ports, cx: &mut Ctx<'_, Msg>) -> Boundary {
+    /// All CTAs of a launch have ended: whether the launch has. If not, it waits for a write-back.
+    pub(super) fn kernel_end(&mut self, place: u8, ports: &Ports, cx: &mut Ctx<'_, Msg>) -> bool {
         self.outbox.at(cx.now());
         let boundary = self.handler.boundary(&mut self.outbox);
         self.send(ports, cx);
-        boundary
+        let waits = boundary == Boundary::WriteBackL2;
+        if waits {
+            self.ended.push_back(EndedLaunch { place, since: cx.now() });
+        }
+        !waits
     }
 
-    /// A slice has acknowledged; true with the last one.
-    pub(super) fn written_back(&mut self, wait: &mut BoundaryWriteBack, now: Time) -> bool {
-        wait.left -= 1;
-        if wait.left == 0 {
-            self.boundaries.record(now - wait.since);
+    /// Slices that have not acknowledged the write-back under way; none where none is.
+    pub(super) fn writing_back(&self) -> Option<u32> {
+        (self.left > 0).then_some(self.left)
+    }
+
+    /// Begins the next write-back, on so many slices, where a launch waits for one and none is under way.
+    pub(super) fn begins_write_back(&mut self, slices: u32) -> bool {
+        let begins = self.left == 0 && !self.ended.is_empty();
+        if begins {
+            self.left = slices;
         }
-        wait.left == 0
+        begins
+    }
+
+    /// A slice has acknowledged: the place of the launch that has ended with that, if one has.
+    pub(super) fn written_back(&mut self, now: Time) -> Option<u8> {
+        self.left -= 1;
+        if self.left > 0 {
+            return None;
+        }
+        let EndedLaunch { place, since } = self.ended.pop_front()?;
+        self.boundaries.record(now - since);
+        Some(place)
     }
 
     /// Journals that a kernel, the `launch`th of the program, starts or ends.

@@ -10,8 +10,7 @@ use durawarp_engine::{Fallback, Placement, Rebalance, Snapshot};
 /// Chosen: longer than any message is under way, and well below a second of simulation.
 pub const REPEAT_CYCLES: u64 = 50_000;
 
-/// How to simulate: nothing here changes a result, only `host` of the outcome; but with a journal launches of
-/// several streams run one after another.
+/// How to simulate: nothing here changes a result, only `host` of the outcome.
 #[derive(Clone)]
 pub struct Conduct<'a> {
     /// Threads: 0 for one a core, 1 for the sequential driver.

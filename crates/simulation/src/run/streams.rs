@@ -1,25 +1,20 @@
 //! Whether launches overlap in a run that may, those of several streams and programmatic ones, and if not,
 //! why.
 //!
-//! Schemes hear of one kernel at a time, and what judges a journal takes launches for intervals that follow
-//! one another. Under them launches run one after another, in the order of the program, and the outcome says
-//! so.
+//! A scheme whose handlers hear of one kernel at a time has launches one after another, in the order of the
+//! program, and the outcome says so.
 
-use super::conduct::Conduct;
 use super::program::Experiment;
 use crate::assemble::Assembly;
 use crate::outcome::Streams;
 use durawarp_kernel::host::HostProgram;
 use durawarp_persist::Scheme;
-use durawarp_schemes::catalogue::DEFAULT_SCHEME;
 
 /// Why launches that may overlap, if the program has any, run one after another; none where they overlap.
-pub(super) fn one_by_one(experiment: &Experiment, conduct: &Conduct<'_>, host: &dyn HostProgram) -> Option<String> {
+pub(super) fn one_by_one(experiment: &Experiment, host: &dyn HostProgram) -> Option<String> {
     let scheme: &dyn Scheme = &*experiment.scheme.built;
-    if scheme.name() != DEFAULT_SCHEME {
-        Some(format!("scheme {} hears of one kernel at a time", scheme.name()))
-    } else if conduct.journal {
-        Some("what is judged after a power failure takes launches one by one".to_owned())
+    if let Some(why) = scheme.one_by_one() {
+        Some(format!("scheme {} {why}", scheme.name()))
     } else if experiment.machine.spec.dispatch.concurrent_launches == 1 {
         Some("dispatch.concurrent_launches is 1".to_owned())
     } else if !host.overlaps() {

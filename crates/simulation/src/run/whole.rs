@@ -44,7 +44,7 @@ pub(super) fn run_program(experiment: &Experiment, program: Program, conduct: &C
     let base = clocks.base;
     let Program { formed, host, bindings } = program;
     let image = || experiment.image(formed.as_ref());
-    let one_by_one = streams::one_by_one(experiment, conduct, &*host);
+    let one_by_one = streams::one_by_one(experiment, &*host);
     let mut machine = machine_of(experiment, image(), host, conduct);
     if let Some(from) = conduct.from
         && let Err(fault) = from.load(&mut machine, &experiment.scheme.built)
@@ -110,7 +110,7 @@ pub(super) fn machine_of(
         line_writes: conduct.line_writes || conduct.from.is_some_and(|from| from.line_writes),
         halts_at_end: true,
         halts_after_launches: conduct.halts_after_launches(),
-        overlaps: streams::one_by_one(experiment, conduct, &*host).is_none(),
+        overlaps: streams::one_by_one(experiment, &*host).is_none(),
     };
     assemble_with(spec, image, experiment.workload.local_bytes() as u32, host, &persistency)
 }
