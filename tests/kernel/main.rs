@@ -28,6 +28,7 @@ mod recursion;
 mod sparse;
 mod surfaces;
 mod syntax;
+mod tcgen05;
 mod tensor_maps;
 mod tensors;
 mod totals;

@@ -7,25 +7,25 @@
 use crate::ptx_common::{Ran, Setup, run_text};
 
 /// Slices of k that a tile has: a line has 128 bytes.
-const SLICES: usize = 4;
+pub(crate) const SLICES: usize = 4;
 
 /// Elements of a and b.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Element {
+pub(crate) enum Element {
     /// Bits of exponent and significand.
     Float(u32, u32),
     Byte,
     Bit,
 }
 
-const F16: Element = Element::Float(5, 10);
-const BF16: Element = Element::Float(8, 7);
-const TF32: Element = Element::Float(8, 23);
-const E4M3: Element = Element::Float(4, 3);
-const E5M2: Element = Element::Float(5, 2);
+pub(crate) const F16: Element = Element::Float(5, 10);
+pub(crate) const BF16: Element = Element::Float(8, 7);
+pub(crate) const TF32: Element = Element::Float(8, 23);
+pub(crate) const E4M3: Element = Element::Float(4, 3);
+pub(crate) const E5M2: Element = Element::Float(5, 2);
 
 impl Element {
-    fn bits(self) -> usize {
+    pub(crate) fn bits(self) -> usize {
         match self {
             Element::Float(exponent, significand) => 1 + (exponent + significand) as usize,
             Element::Byte => 8,
@@ -33,7 +33,7 @@ impl Element {
         }
     }
 
-    fn encode(self, value: i32) -> u32 {
+    pub(crate) fn encode(self, value: i32) -> u32 {
         match self {
             Element::Float(exponent, significand) => encode(value, exponent, significand),
             Element::Byte => value as u32 & 0xff,
@@ -42,13 +42,13 @@ impl Element {
     }
 
     /// Elements of a line of one product.
-    fn depth(self) -> usize {
+    pub(crate) fn depth(self) -> usize {
         256 / self.bits()
     }
 }
 
 /// An integer as a float, exactly.
-fn encode(value: i32, exponent: u32, significand: u32) -> u32 {
+pub(crate) fn encode(value: i32, exponent: u32, significand: u32) -> u32 {
     let (sign, size) = (u32::from(value < 0), value.unsigned_abs());
     if size == 0 {
         return sign << (exponent + significand);
@@ -62,11 +62,11 @@ fn encode(value: i32, exponent: u32, significand: u32) -> u32 {
 
 /// How a tile lies.
 #[derive(Clone, Copy, Debug)]
-struct Layout {
+pub(crate) struct Layout {
     /// Chunks of 16 bytes of a row of an atom: 1 without a swizzle, 2, 4, 8.
-    width: usize,
+    pub(crate) width: usize,
     /// Lines lie across: `MN` major.
-    across: bool,
+    pub(crate) across: bool,
 }
 
 impl Layout {
@@ -76,7 +76,7 @@ impl Layout {
     }
 
     /// Byte of bit 0 of an element of a tile of so many lines, by CuTe's atoms.
-    fn place(self, lines: usize, line: usize, k: usize, bits: usize) -> (usize, usize) {
+    pub(crate) fn place(self, lines: usize, line: usize, k: usize, bits: usize) -> (usize, usize) {
         let row_bits = 128 * self.width;
         let offset = if self.across {
             let atom_lines = row_bits / bits;
@@ -95,6 +95,12 @@ impl Layout {
 
     /// The descriptor of a slice of k of a tile at `start`.
     fn descriptor(self, start: usize, lines: usize, slice: usize) -> u64 {
+        let mode = [(1, 0u64), (2, 3), (4, 2), (8, 1)].iter().find(|(width, _)| *width == self.width).unwrap().1;
+        self.offsets(start, lines, slice) | mode << 62
+    }
+
+    /// Its start and offsets.
+    pub(crate) fn offsets(self, start: usize, lines: usize, slice: usize) -> u64 {
         let (atom, of_lines) = (self.atom(), lines / 8);
         // Leading and stride offset, and how far the slice is from the start.
         let (leading, stride, skipped) = match (self.across, self.width) {
@@ -106,9 +112,8 @@ impl Layout {
                 (16, atom, 32 * slice / (16 * width) * of_lines * atom + within)
             }
         };
-        let mode = [(1, 0u64), (2, 3), (4, 2), (8, 1)].iter().find(|(width, _)| *width == self.width).unwrap().1;
         let field = |bytes: usize| (bytes as u64 & 0x3ffff) >> 4;
-        field(start + skipped) | field(leading) << 16 | field(stride) << 32 | mode << 62
+        field(start + skipped) | field(leading) << 16 | field(stride) << 32
     }
 }
 
@@ -149,7 +154,7 @@ const CASE: Case = Case {
 };
 
 /// A value of a matrix, small enough for every format.
-fn value(seed: usize, line: usize, k: usize, element: Element, unsigned: bool) -> i32 {
+pub(crate) fn value(seed: usize, line: usize, k: usize, element: Element, unsigned: bool) -> i32 {
     let mixed = (line * 131 + k * 71 + seed * 29 + line * k * 7) % 9973;
     match (element, unsigned) {
         (Element::Bit, _) => (mixed / 3 % 2) as i32,

@@ -49,6 +49,7 @@ mod streams;
 mod streams_persist;
 mod swaps16;
 mod tensor_maps;
+mod tensor_memory;
 mod traces;
 mod triton;
 mod unified_l1;

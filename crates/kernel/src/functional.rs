@@ -27,6 +27,7 @@ pub mod races;
 pub mod scrutiny;
 #[allow(clippy::result_large_err, reason = "a fault ends the run: it is made once")]
 mod spaces;
+mod tensor;
 mod unbegun;
 mod under_way;
 pub mod unwritten;

@@ -22,6 +22,7 @@ mod asynchronous;
 mod hazards;
 mod memory;
 mod program;
+mod tensor_memory;
 mod warp_group;
 
 pub use asynchronous::{BulkBytes, BulkKind, BulkStep, CopyStep, PhaseOp, TileMode};
@@ -33,6 +34,7 @@ pub use program::{
     ConstSource, ConstVar, GRID_WORKSPACE, GlobalVar, Kernel, LaunchBounds, Module, Param, Relocation, Special,
     SurfaceSize,
 };
+pub use tensor_memory::{TensorKind, TensorProduct, TensorShape, TensorStep, TensorTables, TensorVector};
 pub(crate) use warp_group::group_registers;
 pub use warp_group::{GROUP_ROWS, GroupElements, GroupFactor, GroupOperands, GroupProduct, GroupStep};
 
@@ -167,6 +169,9 @@ pub enum Op {
     /// A step of products of four warps. A product's operands are entry `imm` of [`Kernel::group_products`].
     /// Executed by `Warp::multiply_group`. All lanes take part.
     WarpGroup(GroupStep),
+    /// A step of tensor memory and its products. Executed by `Warp::tensor_step`. All lanes take part but in
+    /// a product, which is of a lane.
+    Tensor(TensorStep),
 }
 
 impl Op {
@@ -174,7 +179,7 @@ impl Op {
     /// barriers.
     pub fn is_of_tensor_cores(&self) -> bool {
         match self {
-            Op::Matrix(_) | Op::Copies(_) | Op::WarpGroup(_) => true,
+            Op::Matrix(_) | Op::Copies(_) | Op::WarpGroup(_) | Op::Tensor(_) => true,
             Op::Mem(mem) => {
                 matches!(mem.kind, MemKind::Matrix(_) | MemKind::Copy) || matches!(mem.atom, AtomOp::Phase(_))
             }

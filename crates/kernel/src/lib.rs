@@ -10,6 +10,7 @@
 //! | [`ir`], [`semantics`], [`warp`], [`memory`] | instructions, their meaning, warps, addresses |
 //! | [`launch`], [`host`], [`traced`] | grids and parameters; the host program's words; warps whose way a trace gives |
 //! | [`tensor_map`] | tensors by descriptor, the tiles that bulk copies take of them |
+//! | [`tensor_memory`] | what `tcgen05` sums in |
 //! | [`cluster`] | addresses in other CTAs of a cluster, arrivals at its barrier |
 //! | [`functional`] | the reference executor; races, reads of what nobody has written |
 //! | [`regions`] | LightWSP's recoverable regions, a pass from IR to IR; restarts from checkpoints |
@@ -36,6 +37,7 @@ pub mod reduction;
 pub mod regions;
 pub mod semantics;
 pub mod tensor_map;
+pub mod tensor_memory;
 pub mod traced;
 pub mod undetermined;
 pub mod warp;

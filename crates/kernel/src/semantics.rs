@@ -38,6 +38,7 @@ mod portable;
 mod rounding;
 mod shared_matrix;
 mod surface;
+mod tensor_core;
 mod video;
 
 use std::sync::OnceLock;
@@ -51,6 +52,7 @@ pub(super) use frame::{Frame, get, merge};
 pub(super) use matrix::multiply;
 pub(super) use matrix_group::{CHUNK_BYTES, GroupMisfit, SharedFactors, multiply_group};
 pub(super) use matrix_sparse::Misfit;
+pub(super) use tensor_core::{TensorMisfit, TensorOperands, multiply_in_tensor_memory};
 
 /// Executes instructions one after the other in one register group.
 ///

@@ -125,7 +125,8 @@ pub(super) fn is_seen(inst: &Inst) -> bool {
         | Op::Copies(_)
         | Op::BulkGroups(_)
         | Op::Matrix(_)
-        | Op::WarpGroup(_) => false,
+        | Op::WarpGroup(_)
+        | Op::Tensor(_) => false,
     }
 }
 

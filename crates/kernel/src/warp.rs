@@ -23,6 +23,9 @@ mod group;
 mod matrix;
 mod memory;
 pub mod prefetch;
+mod tensor;
+
+pub use tensor::TensorWork;
 
 use durawarp_checkpoint::value;
 use smallvec::SmallVec;

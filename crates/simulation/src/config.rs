@@ -26,7 +26,7 @@ pub use compute::{Compute, ComputeSpec};
 pub use durawarp_base::document::Override;
 pub use kind::Kind;
 pub use listing::Listing;
-pub use machine::{CpuMachine, MachineConfig, has_tensor_cores, has_warp_groups};
+pub use machine::{CpuMachine, MachineConfig, has_tensor_cores, has_tensor_memory, has_warp_groups};
 pub use overrides::{checked, is_of_a_scheme, only_of};
 pub use scheme::SchemeConfig;
 pub use settings::Settings;

@@ -68,6 +68,8 @@ pub use plan::{Choice, Demands, KernelChoice};
 
 pub use durawarp_base::document::Value;
 
+use durawarp_kernel::ir::Op;
+
 use check::{conditions, elements, verdict, verify};
 use cpu::CpuManifest;
 use formed::regions;
@@ -270,6 +272,13 @@ impl Workload {
         let WorkloadKind::Kernels { programs, .. } = &self.of else { return false };
         let mut kernels = programs.modules.iter().flat_map(|module| &module.kernels);
         kernels.any(|kernel| !kernel.group_products.is_empty())
+    }
+
+    /// One of its kernels has tensor memory (`tcgen05`): it needs a machine with that.
+    pub fn needs_tensor_memory(&self) -> bool {
+        let WorkloadKind::Kernels { programs, .. } = &self.of else { return false };
+        let mut kernels = programs.modules.iter().flat_map(|module| &module.kernels);
+        kernels.any(|kernel| kernel.code.iter().any(|inst| matches!(inst.op, Op::Tensor(_))))
     }
 
     /// One of its launches has clusters of CTAs: it needs a machine with GPCs.

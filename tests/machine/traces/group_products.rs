@@ -107,7 +107,7 @@ fn products_are_counted_and_those_without_a_shape_are_told() {
 fn a_machine_without_such_products_refuses_them_unless_a_table_says_what_they_are() {
     let (folder, recipe) = traced(&[product("HGMMA.64x128x16.F32", true)]);
     let fault = recipe.clone().machine("ampere-a100").run().map(drop).unwrap_err().to_string();
-    assert!(fault.contains("has no rate for it") && fault.contains("hopper-h100, hopper-h200"), "{fault}");
+    assert!(fault.contains("has not; machines that have") && fault.contains("hopper-h100, hopper-h200"), "{fault}");
     assert!(fault.contains("`HGMMA = \"NOP\"` in a file of `--opcodes`"), "{fault}");
     let table = folder.path().join("table.toml");
     std::fs::write(&table, "HGMMA = \"NOP\"\n").unwrap();

@@ -1,8 +1,10 @@
 """Attention in Triton by tensor maps, after the algorithm of FlashAttention 2 (Dao, arXiv 2307.08691): both products are
 `wgmma`. Writes kernel.ptx; needs no GPU.
 
-TRITON_DISABLE_LINE_INFO=1 python attention.py    # Triton 3.9.0
+TRITON_DISABLE_LINE_INFO=1 python attention.py [100]    # Triton 3.9.0; for Hopper, or Blackwell (../triton_blackwell_attention)
 """
+
+import sys
 
 import triton
 import triton.language as tl
@@ -32,12 +34,13 @@ def attention(q_map, k_map, v_map, o_map, scale, rows, BM: tl.constexpr, BN: tl.
 
 
 if __name__ == "__main__":
+    capability = int(sys.argv[1]) if len(sys.argv) > 1 else 90
     sizes = {"BM": 64, "BN": 64, "D": 64}
     half = "tensordesc<fp16[64, 64]>"
     signature = {"q_map": half, "k_map": half, "v_map": half, "o_map": "tensordesc<fp32[64, 64]>"}
     signature |= {"scale": "fp32", "rows": "i32"}
     source = ASTSource(attention, {**signature, **dict.fromkeys(sizes, "constexpr")}, sizes)
-    compiled = compile(source, target=GPUTarget("cuda", 90, 32), options={"num_warps": 4, "num_stages": 3})
+    compiled = compile(source, target=GPUTarget("cuda", capability, 32), options={"num_warps": 4, "num_stages": 3})
     with open("kernel.ptx", "w") as file:
         file.write(compiled.asm["ptx"])
     print(compiled.metadata.shared, "bytes of dynamic shared memory,", compiled.metadata.tensordesc_meta)

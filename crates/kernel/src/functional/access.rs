@@ -8,7 +8,7 @@ use super::super::launch::Launch;
 use super::super::memory::{FlatMemory, Medium, SHARED_WINDOW, resolve_generic};
 use super::super::warp::{Warp, lanes_of};
 use super::cluster::Peers;
-use super::interface::{Event, Observer, Writer};
+use super::interface::{AccessKind, Event, Observer, WarpAccess, Writer};
 use super::spaces::{Memories, Site, Watcher, in_space};
 
 /// Executes a memory instruction on `lanes`, of which there is one at least.
@@ -206,4 +206,19 @@ pub(super) fn check_pm(
         }
     }
     Ok(())
+}
+
+/// Tells of a read of shared memory by warp `warp` of a CTA.
+#[cold]
+pub(super) fn tell_read(
+    observer: &mut Observer<'_>,
+    (cta, warp): (u64, u32),
+    pc: u32,
+    lanes: u64,
+    addresses: &[u64; 64],
+    bytes: u32,
+) {
+    let (space, kind) = (Space::Shared, AccessKind::Read);
+    let access = WarpAccess { cta, warp, owner: cta, pc, space, kind, lanes, addresses, bytes, changes: 0 };
+    (observer.tell)(Event::Accessed(&access));
 }

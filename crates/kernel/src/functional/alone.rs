@@ -249,7 +249,13 @@ impl Alone<'_, '_> {
                 return false;
             }
             // What goes on beside the warp, or is of several warps or launches.
-            Op::Copies(_) | Op::BulkGroups(_) | Op::Bulk(_) | Op::Registers(_) | Op::WarpGroup(_) | Op::Grid(_) => {
+            Op::Copies(_)
+            | Op::BulkGroups(_)
+            | Op::Bulk(_)
+            | Op::Registers(_)
+            | Op::WarpGroup(_)
+            | Op::Tensor(_)
+            | Op::Grid(_) => {
                 return false;
             }
         }

@@ -10,20 +10,19 @@ use std::collections::BTreeMap;
 
 use super::super::fault::{FaultKind, ProgramFault};
 use super::super::ir::{
-    Barrier, BarrierRed, Bulk, ClusterStep, Gathering, GroupStep, Guard, Inst, MachineRead, MemKind, Op, Space,
-    StoreHint,
+    Barrier, BarrierRed, Bulk, ClusterStep, Gathering, GroupStep, Guard, Inst, MachineRead, MemKind, Op, StoreHint,
 };
 use super::super::launch::Launch;
 use super::super::memory::FlatMemory;
+use super::super::tensor_memory::TensorMemory;
 use super::super::warp::{RETURN, Warp, lanes_of};
-use super::access::{check_pm, execute, stores_to, tell, volatile_lanes};
+use super::access::{check_pm, execute, stores_to, tell, tell_read, volatile_lanes};
 use super::alone::{Surroundings, repeats};
 use super::bulk::{execute_bulk, tell_bulk};
 use super::cluster::{Cluster, Peers, Seat};
-use super::interface::{
-    AccessKind, Counts, Event, Limits, Observer, RunError, SLICE, Start, Starts, WarpAccess, Writer,
-};
+use super::interface::{Counts, Event, Limits, Observer, RunError, SLICE, Start, Starts, Writer};
 use super::spaces::{Memories, Watcher};
+use super::tensor::step_tensor;
 use super::unbegun::Unbegun;
 
 /// How far a CTA got.
@@ -75,6 +74,7 @@ pub(super) struct Cta {
     /// Persist barriers of its own or of the grid that it has passed.
     epoch: u32,
     shared: Vec<u8>,
+    tensor: TensorMemory,
     local: Vec<u8>,
     warp_size: u32,
     drops_log_stores: bool,
@@ -99,6 +99,7 @@ impl Cta {
         self.drops_log_stores = limits.drops_log_stores;
         self.other_machine_sms = limits.other_machine_sms;
         zero(&mut self.shared, launch.shared_bytes as usize);
+        self.tensor.clear();
         zero(&mut self.local, n * warp_size as usize * launch.kernel.local_bytes as usize);
         self.warps.resize_with(n, Warp::default);
         self.live = u64::MAX >> (64 - n);
@@ -244,7 +245,11 @@ impl Cta {
             // The order of these tests matters. Without a live warp the second would hold too; and warps at
             // the grid's barrier are not runnable, but that is no deadlock.
             if self.live == 0 {
-                return Ok(CtaProgress::Done);
+                return match self.warps.last() {
+                    Some(last) => last.check_columns_freed(&self.tensor, launch).map(|()| CtaProgress::Done),
+                    None => Ok(CtaProgress::Done),
+                }
+                .map_err(RunError::Fault);
             }
             if self.at_grid == self.live {
                 return Ok(CtaProgress::AtGrid);
@@ -441,6 +446,15 @@ impl Cta {
                 Op::WarpGroup(step) => {
                     if lanes != 0 {
                         self.warp_group(w, step, inst, launch, lanes, observer)?;
+                    }
+                    self.warps[w].advance();
+                }
+                Op::Tensor(step) => {
+                    if lanes != 0 {
+                        let (warp, of) = (&mut self.warps[w], (self.index, w as u32));
+                        let memories = (&mut self.tensor, &*self.shared);
+                        step_tensor((warp, of), step, (inst, lanes), launch, memories, observer)
+                            .map_err(RunError::Fault)?;
                     }
                     self.warps[w].advance();
                 }
@@ -686,21 +700,6 @@ impl Cta {
             waiting: waiting.join("; "),
         }
     }
-}
-
-/// Tells of a read of shared memory by warp `warp` of a CTA.
-#[cold]
-fn tell_read(
-    observer: &mut Observer<'_>,
-    (cta, warp): (u64, u32),
-    pc: u32,
-    lanes: u64,
-    addresses: &[u64; 64],
-    bytes: u32,
-) {
-    let (space, kind) = (Space::Shared, AccessKind::Read);
-    let access = WarpAccess { cta, warp, owner: cta, pc, space, kind, lanes, addresses, bytes, changes: 0 };
-    (observer.tell)(Event::Accessed(&access));
 }
 
 /// A barrier that only some lanes of a warp execute is in order if none of the others meets a barrier any

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 
 use super::super::alu::{AluOp, IntOp};
-use super::super::ir::{GroupStep, Inst, MemKind, Op, Space};
+use super::super::ir::{GroupStep, Inst, MemKind, Op, Space, TensorStep};
 use super::super::launch::Launch;
 use super::super::undetermined::{is_seen, place};
 use super::super::warp::lanes_of;
@@ -193,6 +193,7 @@ fn reads_shared(inst: &Inst) -> bool {
         Op::Mem(mem) => mem.kind != MemKind::Store && matches!(mem.space, Space::Shared | Space::Generic),
         Op::Bulk(bulk) => bulk.kind.reads_shared(),
         Op::WarpGroup(step) => step == GroupStep::Multiply,
+        Op::Tensor(step) => matches!(step, TensorStep::Multiply(_)),
         _ => false,
     }
 }
@@ -205,7 +206,7 @@ fn whole_operands(inst: &Inst) -> bool {
         Op::Alu(op) if op.is_across_lanes() => false,
         Op::Alu(AluOp::Selp32 | AluOp::Selp64 | AluOp::Slct { .. }) => false,
         Op::Alu(AluOp::Int32(IntOp::Sub | IntOp::Xor) | AluOp::Int64(IntOp::Sub | IntOp::Xor)) => a != b,
-        Op::Matrix(_) | Op::WarpGroup(_) => false,
+        Op::Matrix(_) | Op::WarpGroup(_) | Op::Tensor(_) => false,
         _ => true,
     }
 }

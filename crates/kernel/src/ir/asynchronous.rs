@@ -103,6 +103,8 @@ pub enum PhaseOp {
     Arrive,
     /// The same, when all asynchronous copies that the warp has issued before have arrived.
     ArriveBehindCopies,
+    /// The same, when all products in tensor memory that its CTA has begun before are done.
+    ArriveBehindProducts,
     /// The word with a more arrivals pending.
     Await,
     /// The word with a more bytes awaited (`expect_tx`).
@@ -113,4 +115,4 @@ pub enum PhaseOp {
     ArriveExpecting,
 }
 
-value!(choice PhaseOp { Begin, End, Arrive, ArriveBehindCopies, Await, Expect, Complete, ArriveExpecting });
+value!(choice PhaseOp { Begin, End, Arrive, ArriveBehindCopies, ArriveBehindProducts, Await, Expect, Complete, ArriveExpecting });

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use durawarp_base::diagnostic::Diagnostic;
 
-use super::{Class, Elem, Fragments, GroupProduct, Hazards, Inst, Slot, SourcePos};
+use super::{Class, Elem, Fragments, GroupProduct, Hazards, Inst, Slot, SourcePos, TensorTables};
 
 /// A kernel parameter as declared.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
@@ -168,6 +168,8 @@ pub struct Kernel {
     pub fragments: Vec<Fragments>,
     /// Products of four warps.
     pub group_products: Vec<GroupProduct>,
+    /// Registers and operands of `tcgen05`.
+    pub tensor: TensorTables,
     /// Special registers to write when a warp starts: what, and the 32-bit slot.
     pub specials: Vec<(Special, Slot)>,
     /// Parameters in order.

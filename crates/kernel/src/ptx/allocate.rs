@@ -37,7 +37,7 @@ fn bank_index(bank: Bank) -> usize {
 /// The registers that an instruction reads: sources, guard, and what it stores.
 pub(super) fn reads(draft: &Draft, mut f: impl FnMut(VReg)) {
     let (data, _) = draft.data_and_results();
-    let [summands, _] = draft.group_sums();
+    let [summands, _] = draft.listed();
     for &arg in draft.src.iter().chain(&draft.more).chain(data).chain(summands) {
         if let Arg::Reg(register) = arg {
             f(register);
@@ -51,7 +51,7 @@ pub(super) fn reads(draft: &Draft, mut f: impl FnMut(VReg)) {
 /// The registers that an instruction writes.
 pub(super) fn writes(draft: &Draft, mut f: impl FnMut(VReg)) {
     let (_, results) = draft.data_and_results();
-    let [_, sums] = draft.group_sums();
+    let [_, sums] = draft.listed();
     for &arg in results.iter().chain(sums) {
         if let Arg::Reg(register) = arg {
             f(register);

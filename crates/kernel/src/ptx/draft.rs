@@ -66,6 +66,8 @@ pub(super) struct Draft {
     pub(super) more: [Arg; 9],
     /// Of a product of four warps.
     pub(super) group: Option<Box<GroupDraft>>,
+    /// Of a transfer or a product of tensor memory.
+    pub(super) tensor: Option<Box<TensorDraft>>,
     pub(super) imm: i32,
     pub(super) class: Class,
     /// Byte offset in the text.
@@ -88,6 +90,16 @@ pub(super) struct GroupDraft {
     pub(super) d: Vec<Arg>,
 }
 
+/// What a transfer or a product of tensor memory has besides.
+#[derive(Debug, Clone)]
+pub(super) enum TensorDraft {
+    /// Registers, to be loaded or to be stored.
+    Vector { registers: Vec<Arg>, loads: bool, packs: bool },
+    /// d, a, b and the descriptor are `src`; the predicate that d is added to by, where it is `adds`, and
+    /// masks of lanes are the first of `more`.
+    Product { in_tensor_memory: bool, adds: bool, scale: u8 },
+}
+
 impl GroupDraft {
     /// The registers of d that are read: none, where `scale-d` is a constant that says so.
     fn summands(&self, scale: Arg) -> &[Arg] {
@@ -97,8 +109,14 @@ impl GroupDraft {
 }
 
 impl Draft {
-    /// Registers of d of a product of four warps: those that it reads, and those that it writes.
-    pub(super) fn group_sums(&self) -> [&[Arg]; 2] {
+    /// Registers that are in a table of their own, those read and those written: d of a product of four
+    /// warps, and those of a transfer of tensor memory.
+    pub(super) fn listed(&self) -> [&[Arg]; 2] {
+        match self.tensor.as_deref() {
+            Some(TensorDraft::Vector { registers, loads: true, .. }) => return [&[], registers],
+            Some(TensorDraft::Vector { registers, loads: false, .. }) => return [registers, &[]],
+            Some(TensorDraft::Product { .. }) | None => {}
+        }
         self.group.as_ref().map_or([&[], &[]], |group| [group.summands(self.src[2]), &group.d])
     }
 

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use super::super::cfg::{Blocks, Flow};
 use super::super::ir::{
     Class, ConstSource, Fragments, GroupFactor, GroupOperands, GroupProduct, Guard, Hazards, Inst, Kernel, NEVER, NONE,
-    Op, Param, Slot, SourcePos, Special,
+    Op, Param, Slot, SourcePos, Special, TensorProduct, TensorTables, TensorVector,
 };
 use super::super::launch::MAX_SHARED;
 use super::super::memory::SHARED_WINDOW;
 use super::allocate::{Slots, allocate, reads, writes};
 use super::body_flow::{flow_of, returns, start_of, target, within};
 use super::bounds::Bounds;
-use super::draft::{Arg, Body, Const, Draft, DraftOp, GroupDraft, Pool, VReg};
+use super::draft::{Arg, Body, Const, Draft, DraftOp, GroupDraft, Pool, TensorDraft, VReg};
 use super::types::Bank;
 use super::{params, stack};
 
@@ -89,6 +89,7 @@ pub(super) fn finish(mut body: Body, frame: Frame, position: impl Fn(usize) -> S
         consts64: constants(&body.pool64, shared_bytes),
         fragments: Vec::new(),
         group_products: Vec::new(),
+        tensor: TensorTables::default(),
         specials: specials(&body, &slots),
         params: frame.params,
         param_bytes: frame.param_bytes,
@@ -117,6 +118,18 @@ pub(super) fn finish(mut body: Body, frame: Frame, position: impl Fn(usize) -> S
             if let Some(group) = &draft.group {
                 inst.imm = kernel.group_products.len() as i32;
                 kernel.group_products.push(numbering.group_product(draft, group));
+            }
+            match draft.tensor.as_deref() {
+                Some(TensorDraft::Vector { registers, packs, .. }) => {
+                    inst.imm = kernel.tensor.vectors.len() as i32;
+                    let registers = registers.iter().map(|&arg| numbering.slot(arg)).collect();
+                    kernel.tensor.vectors.push(TensorVector { registers, packs: *packs });
+                }
+                Some(&TensorDraft::Product { in_tensor_memory, adds, scale }) => {
+                    inst.imm = kernel.tensor.products.len() as i32;
+                    kernel.tensor.products.push(numbering.tensor_product(draft, in_tensor_memory, adds, scale));
+                }
+                None => {}
             }
             if matches!(inst.op, Op::Mem(_)) && body.releases.contains(&draft.at) {
                 kernel.releases.push(kernel.code.len() as u32);
@@ -192,6 +205,13 @@ impl Numbering<'_> {
     fn fragments(&self, draft: &Draft) -> Fragments {
         let [b0, b1, b2, b3, c0, c1, c2, c3, metadata] = draft.more.map(|arg| self.slot(arg));
         Fragments { b: [b0, b1, b2, b3], c: [c0, c1, c2, c3], metadata }
+    }
+
+    fn tensor_product(&self, draft: &Draft, a_in_tensor_memory: bool, adds: bool, scale: u8) -> TensorProduct {
+        let [d, a, b, instruction] = draft.src.map(|arg| self.slot(arg));
+        let disabled = std::array::from_fn(|n| self.slot(draft.more[1 + n]));
+        let adds = (self.slot(draft.more[0]), adds);
+        TensorProduct { d, a, a_in_tensor_memory, b, instruction, adds, disabled, scale }
     }
 
     fn group_product(&self, draft: &Draft, group: &GroupDraft) -> GroupProduct {

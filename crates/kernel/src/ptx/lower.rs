@@ -536,6 +536,7 @@ impl<'e, 'a> Lower<'e, 'a> {
             src,
             more: [Arg::None; 9],
             group: None,
+            tensor: None,
             imm,
             class,
             at: self.at.start,

@@ -23,6 +23,7 @@ mod phase;
 mod registers;
 mod stack;
 mod surface;
+mod tcgen05;
 mod tensor;
 mod tensor_map;
 mod vectors;
@@ -41,7 +42,7 @@ use super::types::Ty;
 use words::{Family, MODIFIERS, Mods, Select, UNSUPPORTED};
 
 /// The families of opcodes, those that programs use most first.
-const FAMILIES: [&[Family]; 21] = [
+const FAMILIES: [&[Family]; 22] = [
     int::FAMILY,
     memory::FAMILY,
     convert::FAMILY,
@@ -54,6 +55,7 @@ const FAMILIES: [&[Family]; 21] = [
     registers::FAMILY,
     wmma::FAMILY,
     wgmma::FAMILY,
+    tcgen05::FAMILY,
     persist::FAMILY,
     copy::FAMILY,
     phase::FAMILY,

@@ -197,6 +197,7 @@ impl FrameCode<'_> {
             src,
             more: [Arg::None; 9],
             group: None,
+            tensor: None,
             imm,
             class,
             at: self.at,

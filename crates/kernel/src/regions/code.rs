@@ -198,6 +198,7 @@ impl Code {
             matches!(inst.op, Op::Bulk(_)) || matches!(inst.op, Op::Mem(mem) if mem.kind == MemKind::Copy)
         });
         obstacle(copies, "asynchronous copies are not saved");
+        obstacle(any(&|_, inst| matches!(inst.op, Op::Tensor(_))), "tensor memory is not saved");
         // A CTA that resumes by itself would find others elsewhere.
         let clusters = kernel.bounds.has_clusters() || any(&|_, inst| matches!(inst.op, Op::Cluster(_)));
         obstacle(clusters, "shared memory of other CTAs of a cluster is not saved");

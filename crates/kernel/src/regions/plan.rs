@@ -260,7 +260,7 @@ impl Ground<'_> {
 fn across_lanes(inst: &Inst) -> bool {
     match inst.op {
         Op::Alu(op) => op.is_across_lanes(),
-        Op::Matrix(_) | Op::WarpGroup(_) => true,
+        Op::Matrix(_) | Op::WarpGroup(_) | Op::Tensor(_) => true,
         Op::Mem(mem) => matches!(mem.kind, MemKind::Matrix(_)),
         _ => false,
     }

@@ -117,7 +117,8 @@ fn step(code: &Code, pc: usize, varies: &mut BitSet) {
         }
         Op::Alu(AluOp::Shfl(_) | AluOp::Match(false, _) | AluOp::Elect | AluOp::Transpose | AluOp::MatrixRows(_))
         | Op::Matrix(_)
-        | Op::WarpGroup(_) => true,
+        | Op::WarpGroup(_)
+        | Op::Tensor(_) => true,
         Op::Mem(mem) => match mem.kind {
             MemKind::Atomic | MemKind::Reduction | MemKind::Matrix(_) => true,
             _ => operands || matches!(mem.space, Space::Local | Space::Generic),

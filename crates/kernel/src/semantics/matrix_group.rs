@@ -109,7 +109,7 @@ pub(crate) fn multiply_group(
 }
 
 /// The signs of all elements of a register.
-fn signs_of(factors: MatrixFactors) -> u32 {
+pub(super) fn signs_of(factors: MatrixFactors) -> u32 {
     match factors {
         MatrixFactors::Half(_) => 0x8000_8000,
         MatrixFactors::Tf32 => 0x8000_0000,
@@ -127,7 +127,7 @@ fn signs_of(factors: MatrixFactors) -> u32 {
 ///
 /// # Errors
 /// An element that is not there.
-fn loaded<const N: usize>(
+pub(super) fn loaded<const N: usize>(
     matrix: &SharedMatrix,
     op: MatrixOp,
     first: u32,

@@ -140,7 +140,7 @@ pub(crate) fn step(op: PhaseOp, word: u64, a: u64, b: u64) -> Result<u64, PhaseM
         PhaseOp::Begin if (1..=MASK).contains(&a) => Fields { expected: a, pending: a, tx: 0, phase: 0 },
         PhaseOp::Begin => return Err(PhaseMisuse::Expected(a)),
         PhaseOp::End => return there().map(|_| 0),
-        PhaseOp::Arrive | PhaseOp::ArriveBehindCopies => there()?.arrived(a, b)?,
+        PhaseOp::Arrive | PhaseOp::ArriveBehindCopies | PhaseOp::ArriveBehindProducts => there()?.arrived(a, b)?,
         PhaseOp::Await => there()?.with_more_pending(a)?,
         PhaseOp::Expect => there()?.awaiting(bytes)?,
         PhaseOp::Complete => there()?.awaiting(-bytes)?.settled(),

@@ -47,6 +47,20 @@ impl SharedMatrix {
         SharedMatrix { start: offset(0), leading: offset(16), stride: offset(32), base, swizzle, across }
     }
 
+    /// What a descriptor of `tcgen05` says, whose swizzle has three bits; none, where that is one of 32-byte
+    /// atoms, or the leading offset is an address (PTX ISA 9.7.16.4.1).
+    pub(crate) fn of_tensor_core(descriptor: u64, across: bool) -> Option<SharedMatrix> {
+        let swizzle = match descriptor >> 61 {
+            0 => Swizzle::None,
+            2 => Swizzle::B128,
+            4 => Swizzle::B64,
+            6 => Swizzle::B32,
+            _ => return None,
+        };
+        let absolute = descriptor >> 52 & 1 == 1;
+        (!absolute).then_some(SharedMatrix { swizzle, ..SharedMatrix::of(descriptor, across) })
+    }
+
     /// Its lines lie across.
     pub(crate) fn lies_across(&self) -> bool {
         self.across

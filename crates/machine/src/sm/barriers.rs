@@ -78,6 +78,7 @@ impl IssueCore {
         let mut traced = traced.into_iter().flatten();
         let watched = if host.wants.shared_memory { launch.shared_bytes } else { 0 };
         self.ctas[index].begin((place, cta), warps, launch.shared_bytes, watched);
+        self.tensor.begin(index);
         let mut free = 0;
         for warp in 0..warps {
             while self.slots[free].wait != Wait::NoWarp {

@@ -16,6 +16,7 @@ use super::group::ProductQueue;
 use super::launches::LaunchTable;
 use super::parameters::SmCounters;
 use super::slots::{Accounts, PENDING, WarpSlot, count};
+use super::tensor_memory::TensorUnit;
 use super::wait::Wait;
 use super::wiring::SmParameters;
 
@@ -39,6 +40,8 @@ pub(super) struct IssueCore {
     pub(super) copies: Copies,
     /// Products of four warps under way, by warp.
     pub(super) products: Vec<ProductQueue>,
+    /// Tensor memory, and products in it.
+    pub(super) tensor: TensorUnit,
     /// The host's cache is asked ahead for the registers of a warp's next instruction.
     pub(super) prefetches: bool,
     /// Values of instructions may wait ([`Warp::defer`](durawarp_kernel::warp::Warp::defer)).
@@ -46,7 +49,7 @@ pub(super) struct IssueCore {
 }
 
 state!(IssueCore {
-    sized: slots, ctas; parts: schedulers; saved: timers, accounts, class_counts, copies, products, prefetches, defers; kept: warp_size,
+    sized: slots, ctas; parts: schedulers; saved: timers, accounts, class_counts, copies, products, tensor, prefetches, defers; kept: warp_size,
     latency, interval
 });
 
@@ -65,6 +68,7 @@ impl IssueCore {
             class_counts: [0; Class::COUNT],
             copies: Copies::new(p.sm.warps),
             products: (0..p.sm.warps).map(|_| ProductQueue::default()).collect(),
+            tensor: TensorUnit::new(p.tensor.memory_columns, p.sm.ctas, p.sm.warps),
             prefetches: false,
             defers: false,
         }

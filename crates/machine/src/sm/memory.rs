@@ -250,10 +250,14 @@ impl Share<'_> {
         let atomic = matches!(mem.kind, MemKind::Atomic | MemKind::Reduction);
         let slot = &mut core.slots[warp];
         let cta = &mut core.ctas[usize::from(slot.cta)];
-        // An arrival behind copies happens when the last of these is there; its pass through the banks is
-        // now.
-        let later = mem.atom == AtomOp::Phase(PhaseOp::ArriveBehindCopies)
-            && core.copies.groups[warp].arrive_later(lanes_of(lanes).map(|lane| address[lane]));
+        // An arrival behind copies or products happens when the last of these is there; its pass through the
+        // banks is now.
+        let at = lanes_of(lanes).map(|lane| address[lane]);
+        let later = match mem.atom {
+            AtomOp::Phase(PhaseOp::ArriveBehindCopies) => core.copies.groups[warp].arrive_later(at),
+            AtomOp::Phase(PhaseOp::ArriveBehindProducts) => core.tensor.arrive_later((slot.cta, cta.cta), at, m.cycle),
+            _ => false,
+        };
         // Shared memory carries knowledge of fences between the warps of a CTA: a warp that writes gives its
         // own, a warp that reads takes what is there.
         if !matches!(mem.kind, MemKind::Load | MemKind::Matrix(_)) {

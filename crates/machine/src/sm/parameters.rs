@@ -9,6 +9,7 @@ use crate::scheduler::Policy;
 use durawarp_base::counters;
 use durawarp_base::spec;
 use durawarp_kernel::ir::{Bulk, BulkKind, Class, GroupElements};
+use durawarp_kernel::warp::TensorWork;
 
 spec! {
     /// Parameters of a streaming multiprocessor.
@@ -178,6 +179,9 @@ spec! {
         group_registers_cycles: u32 where 0..=10000,
         /// Products of a warp to the same registers that may be under way.
         group_depth: u32 where 1..=1024,
+        /// Columns of tensor memory, in which products of one thread (`tcgen05`) sum at the rates and with
+        /// the tails above, those of four warps being no instructions then; 0 without any.
+        memory_columns: u32 where 0..=512,
     }
 }
 
@@ -194,7 +198,25 @@ pub(super) struct GroupTimes {
     pub(super) tail: u32,
 }
 
+/// The times of a product in tensor memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct TensorTimes {
+    /// For which it holds the tensor cores of the SM.
+    pub(super) work: u32,
+    /// From the end of its work until it is done.
+    pub(super) tail: u32,
+}
+
 impl TensorSpec {
+    /// The times of a product in tensor memory.
+    pub(super) fn tensor_times(&self, of: TensorWork) -> TensorTimes {
+        let rate = self.group_rate(of.elements);
+        assert!(rate > 0, "a machine without such products has refused the kernel");
+        let of_integers = matches!(of.elements, GroupElements::Bytes | GroupElements::Bits);
+        let tail = if of_integers { self.group_integer_tail_cycles } else { self.group_tail_cycles };
+        TensorTimes { work: of.operations.div_ceil(rate), tail }
+    }
+
     /// The machine has tensor cores.
     pub fn is_present(&self) -> bool {
         self.matrix_cycles > 0
@@ -202,7 +224,12 @@ impl TensorSpec {
 
     /// The machine has products of four warps.
     pub fn has_groups(&self) -> bool {
-        self.is_present() && self.group_half_rate > 0
+        self.is_present() && self.group_half_rate > 0 && !self.has_memory()
+    }
+
+    /// The machine has tensor memory.
+    pub fn has_memory(&self) -> bool {
+        self.memory_columns > 0
     }
 
     /// Multiplications and additions a cycle and SM of products of four warps.
@@ -256,6 +283,8 @@ counters! {
         matrix_half_instructions,
         /// Warp instructions: products of four warps, a warp's part each (warp instructions)
         group_products,
+        /// Warp instructions: products in tensor memory (warp instructions)
+        tensor_products,
         /// Loads of matrices from shared memory (warp instructions)
         matrix_loads,
         /// Asynchronous copies from global to shared memory (warp instructions)

@@ -42,6 +42,7 @@ fn describe(core: &IssueCore, index: usize, slot: &WarpSlot, launch: &Launch) ->
         Wait::Bulk(kept) => format!("its groups of bulk copies but the last {kept}"),
         Wait::BulkDurable => format!("{} bulk copies to be durable", under_way.bulk),
         Wait::BulkReads(kept) => format!("its groups of bulk copies but the last {kept} to read shared memory"),
+        Wait::TensorMemory => core.tensor.describe(index),
         Wait::Registers => core.ctas[usize::from(slot.cta)].registers.describe(index),
         Wait::Prerequisites => "the launches before its own in the stream to be over".to_owned(),
         Wait::Cluster => core.ctas[usize::from(slot.cta)].describe_cluster(),

@@ -89,7 +89,7 @@ fn resident<'a>(slot: usize, launches: &LaunchTable, core: &'a IssueCore, lsu: &
         Wait::Issue | Wait::Latency | Wait::Register | Wait::Copies(_) | Wait::FrontEnd => Stands::Runs,
         // The instruction behind the fence is its next.
         Wait::Performed(_) | Wait::Released(_) | Wait::Durable { .. } => Stands::Runs,
-        Wait::Bulk(_) | Wait::BulkReads(_) | Wait::BulkDurable | Wait::Registers => Stands::Runs,
+        Wait::Bulk(_) | Wait::BulkReads(_) | Wait::BulkDurable | Wait::Registers | Wait::TensorMemory => Stands::Runs,
         // Words of other CTAs, or of the command processor, may be on their way.
         Wait::Cluster | Wait::Prerequisites => Stands::Runs,
     };

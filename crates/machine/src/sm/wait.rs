@@ -10,6 +10,7 @@
 //! | `Cluster` | the barrier of its cluster opens | barrier |
 //! | `Prerequisites` | the launches that its own depends on are over | barrier |
 //! | `Registers` | the pool of its CTA has those that it asks for | barrier |
+//! | `TensorMemory` | columns of tensor memory are free | barrier |
 //! | `Copies` | all its groups of asynchronous copies but the last ones have arrived | memory |
 //! | `Bulk` | all its groups of bulk copies but the last ones are complete | memory |
 //! | `BulkReads` | these have read shared memory | memory |
@@ -47,6 +48,8 @@ pub(super) enum Wait {
     Prerequisites,
     /// Registers that other warps of its CTA have yet to release.
     Registers,
+    /// Columns of tensor memory that other warps of the SM have.
+    TensorMemory,
     /// Its groups of asynchronous copies, but the last ones, of this number.
     Copies(u32),
     /// Its groups of bulk copies, but the last ones, of this number.
@@ -85,7 +88,7 @@ pub(super) enum Wait {
 }
 
 value!(choice Wait {
-    NoWarp, Issue, Latency, Register, Barrier, Cluster, Prerequisites, Registers, Copies(groups), Bulk(groups), BulkReads(groups), BulkDurable, Performed(then), Released(then),
+    NoWarp, Issue, Latency, Register, Barrier, Cluster, Prerequisites, Registers, TensorMemory, Copies(groups), Bulk(groups), BulkReads(groups), BulkDurable, Performed(then), Released(then),
     Durable { ordered, flushing, then }, Marker(scope), Peers(scope), FrontEnd, Drained,
 });
 
@@ -152,7 +155,9 @@ impl Wait {
             Wait::Issue => Account::Ready,
             Wait::Latency => Account::Execution,
             Wait::Register | Wait::Copies(_) | Wait::Bulk(_) | Wait::BulkReads(_) => Account::Memory,
-            Wait::Barrier | Wait::Cluster | Wait::Prerequisites | Wait::Registers => Account::Barrier,
+            Wait::Barrier | Wait::Cluster | Wait::Prerequisites | Wait::Registers | Wait::TensorMemory => {
+                Account::Barrier
+            }
             Wait::Performed(_) | Wait::Released(_) => Account::Fence,
             Wait::Durable { .. } | Wait::BulkDurable => Account::Persist,
             Wait::Marker(_) | Wait::Peers(_) | Wait::FrontEnd => Account::Persist,

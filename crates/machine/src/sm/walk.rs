@@ -25,7 +25,9 @@ use crate::remote::{ClusterCta, ClusterWord, RemoteAccess, RemoteKind, RemotePar
 use crate::scheduler::Unit;
 use durawarp_engine::Ctx;
 use durawarp_kernel::fault::{FaultKind, ProgramFault};
-use durawarp_kernel::ir::{Class, ClusterStep, GridStep, GroupStep, Inst, MachineRead, MemKind, Op, Scope, Space};
+use durawarp_kernel::ir::{
+    Class, ClusterStep, GridStep, GroupStep, Inst, MachineRead, MemKind, Op, Scope, Space, TensorStep,
+};
 use durawarp_kernel::launch::Launch;
 use durawarp_persist::handler::{Marker, SmEvent};
 use durawarp_persist::journal::FactKind;
@@ -49,6 +51,7 @@ use super::persist;
 use super::requests::{BULK_SHIFT, Stepped};
 use super::seat::Seat;
 use super::slots::{Fault, count};
+use super::tensor_steps::{TensorIssue, step_tensor};
 use super::wait::{Account, AfterFence, Wait};
 
 /// A cycle of an SM, with the fields that it takes.
@@ -353,6 +356,18 @@ impl Sm {
                 }
                 self.core.slots[warp].warp.advance();
             }
+            // It moves the pc itself, and waits where columns are not free.
+            Op::Tensor(step) => {
+                let issue = TensorIssue { warp, step, inst, lanes, cycle };
+                match self.tensor_step(issue, launches) {
+                    Ok(true) => {}
+                    Ok(false) => return,
+                    Err(fault) => {
+                        self.fail(*fault, cx);
+                        return;
+                    }
+                }
+            }
             Op::Machine(read) => {
                 self.read_machine(warp, inst, read, lanes, cycle, cx);
                 self.core.write_from(warp, pc, cycle + latency, launch);
@@ -360,6 +375,17 @@ impl Sm {
             }
         }
         self.core.settle_now(warp, cycle + 1, launch);
+    }
+
+    /// A step of tensor memory; false where the warp waits.
+    fn tensor_step(&mut self, issue: TensorIssue<'_>, launches: &LaunchTable) -> Result<bool, Fault> {
+        if issue.lanes == 0 {
+            self.core.slots[issue.warp].warp.advance();
+            return Ok(true);
+        }
+        self.record.tensor.tensor_products += u64::from(matches!(issue.step, TensorStep::Multiply(_)));
+        let with = (launches, &self.p.tensor, self.p.shared.latency_cycles);
+        step_tensor(&mut self.core, issue, with, &mut self.host)
     }
 
     /// A step of products of four warps: values at once, and when the warp goes on.
@@ -1126,6 +1152,13 @@ impl Sm {
     /// A warp's last lane has exited in `cycle`.
     fn warp_exited(&mut self, warp: usize, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
         let cta = self.core.exit(warp, cycle);
+        let memory = self.core.tensor.memory(cta);
+        if self.core.ctas[cta].live == 0
+            && let Err(fault) = self.core.slots[warp].warp.check_columns_freed(memory, launch)
+        {
+            self.fail(*fault, cx);
+            return;
+        }
         self.tell_cluster(cta, cycle, launch, cx);
         self.retire_if_drained(warp, cycle, cx);
         let arrived = self.core.open_without(cta, cycle, launch, &mut self.record);

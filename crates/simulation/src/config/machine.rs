@@ -74,6 +74,12 @@ pub fn has_warp_groups(name_or_path: &str) -> bool {
     MachineConfig::load(name_or_path, &[]).is_ok_and(|machine: MachineConfig| machine.spec.tensor.has_groups())
 }
 
+/// The machine with a GPU of this name or path has tensor memory (`tcgen05`); one that cannot be read has
+/// none.
+pub fn has_tensor_memory(name_or_path: &str) -> bool {
+    MachineConfig::load(name_or_path, &[]).is_ok_and(|machine: MachineConfig| machine.spec.tensor.has_memory())
+}
+
 impl<S: ComputeSpec> MachineConfig<S> {
     /// The machine of this kind called `name_or_path`, with overrides applied.
     ///

@@ -44,6 +44,9 @@ pub const DEFAULT_TENSOR_MACHINE: &str = "ampere-a100";
 /// The machine used when none is named, for programs of GPUs with products of four warps (`wgmma`).
 pub const DEFAULT_GROUP_MACHINE: &str = "hopper-h100";
 
+/// The machine used when none is named, for programs of GPUs with tensor memory (`tcgen05`).
+pub const DEFAULT_MACHINE_OF_TENSOR_MEMORY: &str = "blackwell-b200";
+
 /// The machine used when none is named, for programs of CPUs.
 pub const DEFAULT_CPU_MACHINE: &str = "lightwsp-cpu";
 

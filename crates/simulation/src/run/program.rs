@@ -10,13 +10,14 @@ use super::cpu_experiment::other_machines;
 use super::kept::Fork;
 use crate::assemble::first_place;
 use crate::config::presets::MACHINES;
-use crate::config::{MachineConfig, SchemeConfig, has_tensor_cores, has_warp_groups};
+use crate::config::{MachineConfig, SchemeConfig, has_tensor_cores, has_tensor_memory, has_warp_groups};
 use durawarp_base::diagnostic::{Diagnostic, Diagnostics};
 use durawarp_kernel::functional::Limits;
 use durawarp_kernel::host::{HostAction, HostProgram};
-use durawarp_kernel::ir::{Class, GroupStep, Op};
+use durawarp_kernel::ir::{Class, GroupProduct, GroupStep, Inst, Kernel, Op, TensorStep};
 use durawarp_kernel::memory::FlatMemory;
 use durawarp_kernel::regions::RegionOptions;
+use durawarp_machine::sm::TensorSpec;
 use durawarp_persist::Scheme;
 use durawarp_persist::vocab::{Domain, RegionRule};
 use durawarp_schemes::catalogue::{self, Entry};
@@ -66,29 +67,54 @@ pub fn demands(scheme: &dyn Scheme) -> Demands {
     Demands { undo_logs: scheme.logs(), persistent: scheme.regions().is_some() }
 }
 
-/// The first product of four warps of each kernel that the machine has no rate for; a kernel of several
-/// launches once.
-fn warp_groups_missing(workload: &Resolved, machine: &MachineConfig) -> Vec<Diagnostic> {
+/// What only some machines with tensor cores have.
+#[derive(Clone, Copy)]
+struct Rare {
+    what: &'static str,
+    /// The machine lacks what an instruction of a kernel takes.
+    lacks: fn(&Kernel, &Inst, &TensorSpec) -> bool,
+    has: fn(&str) -> bool,
+}
+
+const RARE: [Rare; 2] = [
+    Rare {
+        what: "a product of four warps (wgmma)",
+        lacks: |kernel, inst, tensor| {
+            let product = kernel.group_products.get(inst.imm as usize);
+            let has = |product: &GroupProduct| tensor.has_groups() && tensor.group_rate(product.elements) > 0;
+            inst.op == Op::WarpGroup(GroupStep::Multiply) && !product.is_some_and(has)
+        },
+        has: has_warp_groups,
+    },
+    Rare {
+        what: "tensor memory (tcgen05)",
+        lacks: |_, inst, tensor| match inst.op {
+            Op::Tensor(TensorStep::Multiply(kind)) => !tensor.has_memory() || tensor.group_rate(kind.elements()) == 0,
+            Op::Tensor(_) => !tensor.has_memory(),
+            _ => false,
+        },
+        has: has_tensor_memory,
+    },
+];
+
+/// The first instruction of each kernel that takes something rare which the machine lacks; a kernel of
+/// several launches once.
+fn rare_missing(workload: &Resolved, machine: &MachineConfig, rare: Rare) -> Vec<Diagnostic> {
     let mut seen: Vec<&str> = Vec::new();
     let mut faults = Vec::new();
     for kernel in workload.kernels() {
-        let lacks = |pc: &usize| {
-            let inst = &kernel.code[*pc];
-            let product = kernel.group_products.get(inst.imm as usize);
-            inst.op == Op::WarpGroup(GroupStep::Multiply)
-                && product.is_some_and(|product| machine.spec.tensor.group_rate(product.elements) == 0)
-        };
+        let lacks = |pc: &usize| (rare.lacks)(kernel, &kernel.code[*pc], &machine.spec.tensor);
         let Some(pc) = (0..kernel.code.len()).find(lacks).filter(|_| !seen.contains(&kernel.name.as_str())) else {
             continue;
         };
         seen.push(&kernel.name);
         let pos = kernel.pos[pc];
         // Only now: to ask the machines is to read them all.
-        let names: Vec<&str> = MACHINES.iter().map(|(name, _)| *name).filter(|name| has_warp_groups(name)).collect();
+        let names: Vec<&str> = MACHINES.iter().map(|(name, _)| *name).filter(|name| (rare.has)(name)).collect();
         let message = format!(
-            "kernel `{}` has a product of four warps (wgmma) here, and {} has no rate for it (tensor.group_*_rate is 0); \
-             machines that have: {}",
+            "kernel `{}` has {} here, which {} has not; machines that have: {}",
             kernel.name,
+            rare.what,
             machine.name,
             names.join(", ")
         );
@@ -199,7 +225,8 @@ impl Experiment {
         if !self.machine.spec.tensor.is_present() {
             tensor_cores_missing(&self.workload, &self.machine.name).into_iter().for_each(|fault| faults.push(fault));
         } else {
-            warp_groups_missing(&self.workload, &self.machine).into_iter().for_each(|fault| faults.push(fault));
+            let missing = RARE.into_iter().flat_map(|rare| rare_missing(&self.workload, &self.machine, rare));
+            missing.for_each(|fault| faults.push(fault));
         }
         // What follows is asked by schemes of recoverable regions alone.
         let Some(rule) = self.scheme.built.regions() else { return faults.into_result(()) };

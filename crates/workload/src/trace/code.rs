@@ -24,7 +24,7 @@ use super::opcodes::{Operation, operation_of, registers_written, width_of};
 use super::products::MatrixProduct;
 use durawarp_kernel::ir::{
     AddressIn, AtomOp, Barrier, BarrierRed, CONST, CacheOp, Class, Elem, GroupProduct, GroupStep, Guard, Hazards, Inst,
-    Kernel, MOST_CHECKS, Mem, MemKind, NEVER, NONE, Op, PmOp, Scope, Slot, SourcePos, Space, StoreHint,
+    Kernel, MOST_CHECKS, Mem, MemKind, NEVER, NONE, Op, PmOp, Scope, Slot, SourcePos, Space, StoreHint, TensorTables,
 };
 
 /// Groups of copies past the registers that a warp may have under way; a wait for an older one passes.
@@ -233,6 +233,7 @@ impl TraceCode {
             consts64: Vec::new(),
             fragments: Vec::new(),
             group_products: Vec::new(),
+            tensor: TensorTables::default(),
             specials: Vec::new(),
             params: Vec::new(),
             param_bytes: 0,

@@ -13,7 +13,8 @@ use super::planned::{Planned, label};
 use crate::config::Override;
 use crate::config::SchemeConfig;
 use crate::config::presets::{
-    DEFAULT_CLUSTER, DEFAULT_CPU_MACHINE, DEFAULT_GROUP_MACHINE, DEFAULT_MACHINE_OF_CLUSTERS, DEFAULT_TENSOR_MACHINE,
+    DEFAULT_CLUSTER, DEFAULT_CPU_MACHINE, DEFAULT_GROUP_MACHINE, DEFAULT_MACHINE_OF_CLUSTERS,
+    DEFAULT_MACHINE_OF_TENSOR_MEMORY, DEFAULT_TENSOR_MACHINE,
 };
 use crate::config::{AnyMachine, is_of_a_scheme};
 use crate::run::Recipe;
@@ -138,6 +139,8 @@ impl Making {
             Some(DEFAULT_CLUSTER)
         } else if all(Workload::is_of_a_cpu) {
             Some(DEFAULT_CPU_MACHINE)
+        } else if all(Workload::needs_tensor_cores) && self.workloads.values().any(Workload::needs_tensor_memory) {
+            Some(DEFAULT_MACHINE_OF_TENSOR_MEMORY)
         } else if all(Workload::needs_tensor_cores) && self.workloads.values().any(Workload::needs_warp_groups) {
             Some(DEFAULT_GROUP_MACHINE)
         } else if all(Workload::has_clusters) {

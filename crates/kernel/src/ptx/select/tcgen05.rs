@@ -1,0 +1,267 @@
+//! Tensor memory and the products that sum in it (PTX ISA 9.7.16): `tcgen05`, of one CTA.
+//!
+//! | instruction | becomes |
+//! |---|---|
+//! | `.alloc` | columns for the CTA, whose address a store to shared memory follows with |
+//! | `.dealloc`, `.relinquish_alloc_permit` | a step each |
+//! | `.ld`, `.st` | a transfer of registers, which are in a table of the kernel |
+//! | `.wait::ld`, `.wait::st` | a wait of the warp |
+//! | `.mma` | a product, of which the types and sizes are known when it runs |
+//! | `.commit` | an arrival at a barrier behind the products so far |
+//! | `.fence` | nothing: products and transfers have their values in program order |
+//!
+//! Not supported: two CTAs (`.cta_group::2`), `.ws`, `.sp`, `.block_scale`, `.ashift`, `.cp`, `.shift`,
+//! arrivals at several CTAs.
+
+use super::super::super::ir::{
+    AddressIn, AtomOp, CacheOp, Class, Elem, Mem, MemKind, Op, PhaseOp, Space, TensorKind, TensorShape, TensorStep,
+};
+use super::super::ast::{Instruction, Operand, OperandKind};
+use super::super::draft::{Arg, TensorDraft, plain_access};
+use super::super::lower::{Lower, Lowered};
+use super::super::types::{Bank, Ty};
+use super::words::{Family, Mods};
+
+/// What lowers which opcodes.
+pub(super) const FAMILY: &[Family] = &[(&["tcgen05"], |l, i, m| l.tcgen05(i, m))];
+
+/// An instruction, by its first modifier.
+#[derive(Clone, Copy, PartialEq)]
+enum Tcgen05 {
+    Allocate,
+    Free,
+    Relinquish,
+    Load,
+    Store,
+    Wait(TensorStep),
+    Multiply,
+    Commit,
+    Fence,
+}
+
+const INSTRUCTIONS: [(&str, Tcgen05); 11] = [
+    ("alloc", Tcgen05::Allocate),
+    ("dealloc", Tcgen05::Free),
+    ("relinquish_alloc_permit", Tcgen05::Relinquish),
+    ("ld", Tcgen05::Load),
+    ("st", Tcgen05::Store),
+    ("wait::ld", Tcgen05::Wait(TensorStep::WaitLoads)),
+    ("wait::st", Tcgen05::Wait(TensorStep::WaitStores)),
+    ("mma", Tcgen05::Multiply),
+    ("commit", Tcgen05::Commit),
+    ("fence::before_thread_sync", Tcgen05::Fence),
+    ("fence::after_thread_sync", Tcgen05::Fence),
+];
+
+/// Modifiers of the family that are known and not supported.
+const REFUSED: [(&str, &str); 8] = [
+    ("cta_group::2", "products and memory of two CTAs"),
+    ("ws", "products with a stationary b"),
+    ("sp", "products with a sparse a"),
+    ("block_scale", "products with scaled blocks"),
+    ("ashift", "products with shifted rows"),
+    ("multicast::cluster", "arrivals in several CTAs"),
+    ("cp", "copies from shared to tensor memory"),
+    ("shift", "shifts of rows"),
+];
+
+impl<'a> Lower<'_, 'a> {
+    fn tcgen05(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
+        if let Some((word, what)) =
+            i.mods.iter().find_map(|word| REFUSED.iter().find(|(name, _)| *name == word.text).map(|of| (word, of.1)))
+        {
+            return Err(
+                self.fault(word.at.clone(), format!("{what} (`tcgen05` with `.{}`) are not supported", word.text))
+            );
+        }
+        let Some(what) = m.one_of(&INSTRUCTIONS) else {
+            let names: Vec<String> = INSTRUCTIONS.iter().map(|(name, _)| format!("`.{name}`")).collect();
+            return Err(self.fault(i.opcode.at.clone(), format!("`tcgen05` is {}", names.join(", "))));
+        };
+        // What a thread does by itself names no lanes.
+        let of_warps = !matches!(what, Tcgen05::Multiply | Tcgen05::Commit | Tcgen05::Fence);
+        for word in ["sync", "aligned"] {
+            if of_warps && !m.take(word) {
+                return Err(self.fault(i.opcode.at.clone(), format!("this `tcgen05` needs `.{word}`")));
+            }
+        }
+        // Only what may be of two CTAs says of how many.
+        let grouped = !matches!(what, Tcgen05::Load | Tcgen05::Store | Tcgen05::Wait(_) | Tcgen05::Fence);
+        if grouped && !m.take("cta_group::1") {
+            return Err(self.fault(i.opcode.at.clone(), "this `tcgen05` needs `.cta_group::1`"));
+        }
+        match what {
+            Tcgen05::Allocate => self.allocate_columns(i, m),
+            Tcgen05::Free => {
+                m.take("b32");
+                let [address, columns] = self.operands(i)?;
+                let (address, columns) = (self.src(address, Ty::B32)?, self.src(columns, Ty::U32)?);
+                self.tensor_step(TensorStep::Free, &[], &[address, columns])
+            }
+            Tcgen05::Relinquish => {
+                let [] = self.operands(i)?;
+                self.tensor_step(TensorStep::Relinquish, &[], &[])
+            }
+            Tcgen05::Load | Tcgen05::Store => self.tensor_transfer(i, m, what == Tcgen05::Load),
+            Tcgen05::Wait(step) => {
+                let [] = self.operands(i)?;
+                self.tensor_step(step, &[], &[])
+            }
+            Tcgen05::Multiply => self.tensor_product(i, m),
+            Tcgen05::Commit => self.commit_products(i, m),
+            Tcgen05::Fence => {
+                let [] = self.operands(i)?;
+                self.emit(Op::Nop, Class::Control, &[], &[], 0);
+                Ok(())
+            }
+        }
+    }
+
+    fn tensor_step(&mut self, step: TensorStep, dst: &[Arg], src: &[Arg]) -> Lowered {
+        self.emit(Op::Tensor(step), Class::Control, dst, src, 0);
+        Ok(())
+    }
+
+    /// Columns, and a store of their address, which all lanes make alike.
+    fn allocate_columns(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
+        m.take("shared::cta");
+        m.take("b32");
+        let [to, columns] = self.operands(i)?;
+        let columns = self.src(columns, Ty::U32)?;
+        let to = self.address(to, Space::Shared)?;
+        let address = Arg::Reg(self.body.register(Bank::R32));
+        self.tensor_step(TensorStep::Allocate, &[address], &[columns])?;
+        let mem = Mem { address: AddressIn::slot(to.wide), ..plain_access(MemKind::Store, Space::Shared, Elem::U32) };
+        self.emit(Op::Mem(mem), Class::Mem, &[address], &[to.base], to.offset);
+        Ok(())
+    }
+
+    /// An address in tensor memory: 32 bits, with its offset added.
+    fn tensor_address(&mut self, operand: &'a Operand<'a>) -> Lowered<Arg> {
+        let address = self.address(operand, Space::Shared)?;
+        if address.wide {
+            return Err(self.fault(operand.at.clone(), "an address in tensor memory has 32 bits"));
+        }
+        Ok(self.at_offset(Bank::R32, (address.base, address.offset)))
+    }
+
+    fn tensor_transfer(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>, loads: bool) -> Lowered {
+        const SHAPES: [(&str, TensorShape); 5] = [
+            ("32x32b", TensorShape::Lanes32),
+            ("16x64b", TensorShape::Bits64),
+            ("16x128b", TensorShape::Bits128),
+            ("16x256b", TensorShape::Bits256),
+            ("16x32bx2", TensorShape::Halves(0)),
+        ];
+        let shape = m.one_of(&SHAPES);
+        let times = m.find(|word| word.strip_prefix('x')?.parse::<usize>().ok());
+        let packs = m.take(if loads { "pack::16b" } else { "unpack::16b" });
+        let (Some(mut shape), Some(times), true) = (shape, times, m.take("b32")) else {
+            let message = "a transfer of tensor memory needs a shape, `.x1` to `.x128`, and `.b32`";
+            return Err(self.fault(i.opcode.at.clone(), message));
+        };
+        // The offset of the halves is a number behind the address.
+        let mut operands: Vec<&Operand<'a>> = i.operands.iter().collect();
+        if let TensorShape::Halves(apart) = &mut shape {
+            let at = if loads { 2 } else { 1 };
+            if operands.len() != 3 {
+                return self.operands::<3>(i).map(|_| ());
+            }
+            *apart = self.number(operands.remove(at))? as u16;
+        }
+        // A load names its registers first, a store its address.
+        let [first, second] = operands[..] else { return self.operands::<2>(i).map(|_| ()) };
+        let (address, vector) = if loads { (second, first) } else { (first, second) };
+        let address = self.tensor_address(address)?;
+        let parts = self.elements(vector)?;
+        let registers = times * shape.registers();
+        if parts.len() != registers || !times.is_power_of_two() || registers > 128 {
+            let message = format!("this shape has {registers} register(s), found {}", parts.len());
+            return Err(self.fault(vector.at.clone(), message));
+        }
+        let mut args = Vec::with_capacity(registers);
+        for part in parts.iter() {
+            args.push(if loads { self.dst(part, Bank::R32)? } else { self.src(part, Ty::B32)? });
+        }
+        let step = if loads { TensorStep::Load(shape) } else { TensorStep::Store(shape) };
+        self.tensor_step(step, &[], &[address])?;
+        if let Some(draft) = self.body.code.last_mut() {
+            draft.tensor = Some(Box::new(TensorDraft::Vector { registers: args, loads, packs }));
+        }
+        Ok(())
+    }
+
+    fn tensor_product(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
+        const KINDS: [(&str, TensorKind); 4] = [
+            ("kind::f16", TensorKind::Half),
+            ("kind::tf32", TensorKind::Tf32),
+            ("kind::f8f6f4", TensorKind::Fp8),
+            ("kind::i8", TensorKind::Bytes),
+        ];
+        let Some(kind) = m.one_of(&KINDS) else {
+            let message = "`tcgen05.mma` of `.kind::f16`, `.kind::tf32`, `.kind::f8f6f4` and `.kind::i8` is supported";
+            return Err(self.fault(i.opcode.at.clone(), message));
+        };
+        // How long a is kept near the tensor cores changes no value.
+        m.skip(|word| word.starts_with("collector::a"));
+        let [d, a, b, instruction, rest @ ..] = i.operands.as_slice() else {
+            return self.operands::<5>(i).map(|_| ());
+        };
+        let d = self.tensor_address(d)?;
+        let in_tensor_memory = matches!(a.kind, OperandKind::Address(_));
+        let a = if in_tensor_memory { self.tensor_address(a)? } else { self.src(a, Ty::B64)? };
+        let (b, instruction) = (self.src(b, Ty::B64)?, self.src(instruction, Ty::B32)?);
+        // Masks of lanes may stand before the predicate, a power of two behind it.
+        let mut disabled = [Arg::None; 4];
+        let rest = match rest {
+            [masks, rest @ ..] if matches!(masks.kind, OperandKind::Vector(_)) => {
+                let parts = self.elements(masks)?;
+                if parts.len() != disabled.len() {
+                    return Err(self.fault(masks.at.clone(), "the lanes to be left alone have four masks"));
+                }
+                for (mask, part) in disabled.iter_mut().zip(parts.iter()) {
+                    *mask = self.src(part, Ty::B32)?;
+                }
+                rest
+            }
+            rest => rest,
+        };
+        let (adds, scale) = match rest {
+            [adds] => (adds, 0),
+            [adds, scale] => (adds, self.number(scale)?),
+            _ => return self.operands::<5>(i).map(|_| ()),
+        };
+        if scale > 15 {
+            return Err(self.fault(i.opcode.at.clone(), "`scale-input-d` is 0 to 15"));
+        }
+        let (adds, negated) = self.src_pred(adds)?;
+        self.tensor_step(TensorStep::Multiply(kind), &[], &[d, a, b, instruction])?;
+        if let Some(draft) = self.body.code.last_mut() {
+            draft.more[0] = adds;
+            draft.more[1..5].copy_from_slice(&disabled);
+            let product = TensorDraft::Product { in_tensor_memory, adds: negated == 0, scale: scale as u8 };
+            draft.tensor = Some(Box::new(product));
+        }
+        Ok(())
+    }
+
+    /// An arrival behind the products of the CTA so far.
+    fn commit_products(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
+        if !m.take("mbarrier::arrive::one") {
+            return Err(self.fault(i.opcode.at.clone(), "`tcgen05.commit` needs `.mbarrier::arrive::one`"));
+        }
+        m.skip(|word| matches!(word, "shared::cluster" | "b64"));
+        let [object] = self.operands(i)?;
+        let address = self.address(object, Space::Shared)?;
+        let one = self.body.literal(Bank::R64, 1);
+        let mem = Mem {
+            atom: AtomOp::Phase(PhaseOp::ArriveBehindProducts),
+            wide: true,
+            address: AddressIn::slot(address.wide),
+            cache: CacheOp::Volatile,
+            ..plain_access(MemKind::Reduction, Space::Shared, Elem::U64)
+        };
+        self.emit(Op::Mem(mem), Class::Mem, &[Arg::None], &[address.base, one, Arg::None], address.offset);
+        Ok(())
+    }
+}

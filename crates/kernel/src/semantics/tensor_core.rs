@@ -1,0 +1,298 @@
+//! Products that sum in tensor memory (`tcgen05.mma`, PTX ISA 9.7.16.10), of one CTA: d = a b + d of 64 or
+//! 128 rows, with a from shared or tensor memory and b from shared memory.
+//!
+//! ```text
+//! descriptor of the instruction   2 sparse   3 saturate   5-4 d: 0 f16, 1 f32, 2 s32   9-7 a   12-10 b
+//!                                 13, 14 negate a, b   15, 16 across: a, b   22-17 columns / 8   28-24 rows / 16
+//! ```
+//! Row r of d is lane r of 128 rows, and lane 32 (r / 16) + r % 16 of 64, from the address' lane on; a column
+//! is one of tensor memory, of `f16` its lower half. a in tensor memory has 32 bytes a row in 8 columns, in
+//! the same lanes. A product is one of [`matrix`](super::matrix) for each 16 rows and 8 columns, and sums
+//! are taken as there.
+//!
+//! Source: PTX ISA 9.7.16.4.2 (descriptor), 9.7.16.10.5 (layouts D and F of d); where rows of 64 lie was
+//! tried with kernels of Triton. Chosen as for other products: order and precision of sums. Invariant: d is
+//! written at once, although a program may count on it only behind an arrival.
+
+use super::super::alu::{Fp8, HalfFormat, MatrixFactors, MatrixOp, MatrixSums, Round};
+use super::super::ir::{GroupElements, LANES, NONE, TensorKind, TensorProduct};
+use super::super::tensor_memory::TensorMemory;
+use super::matrix::{MatrixTile, product};
+use super::matrix_group::{GroupMisfit, loaded, signs_of};
+use super::shared_matrix::SharedMatrix;
+use super::{Frame, V32, half};
+
+/// Rows of a product of `matrix`.
+const ROWS: u32 = 16;
+/// Columns of tensor memory that a has of a row: 32 bytes.
+const FACTOR_COLUMNS: u32 = 8;
+
+/// What the descriptor of an instruction says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TensorShapeOf {
+    pub(crate) op: MatrixOp,
+    pub(crate) elements: GroupElements,
+    pub(crate) rows: u32,
+    pub(crate) columns: u32,
+    negates: bool,
+    /// a, b lie across.
+    across: [bool; 2],
+}
+
+impl TensorShapeOf {
+    /// # Errors
+    /// What it says that is not supported.
+    pub(crate) fn of(kind: TensorKind, descriptor: u32) -> Result<TensorShapeOf, String> {
+        let bits = |from: u32, count: u32| descriptor >> from & ((1 << count) - 1);
+        let not = |what: &str| format!("`tcgen05.mma` with the descriptor {descriptor:#010x}: {what}");
+        if bits(2, 1) != 0 {
+            return Err(not("a sparse a is not supported"));
+        }
+        let fp8 = |code| match code {
+            0 => Ok(Fp8::E4m3),
+            1 => Ok(Fp8::E5m2),
+            _ => Err(not("of 8-bit floats and narrower ones, those of 8 bits are supported")),
+        };
+        let (a, b) = (bits(7, 3), bits(10, 3));
+        let (factors, elements) = match (kind, a, b) {
+            (TensorKind::Half, 0, 0) => (MatrixFactors::Half(HalfFormat::F16), GroupElements::Half),
+            (TensorKind::Half, 1, 1) => (MatrixFactors::Half(HalfFormat::Bf16), GroupElements::Half),
+            (TensorKind::Tf32, 2, 2) => (MatrixFactors::Tf32, GroupElements::Tf32),
+            (TensorKind::Fp8, a, b) => (MatrixFactors::Fp8(fp8(a)?, fp8(b)?), GroupElements::Fp8),
+            (TensorKind::Bytes, 0 | 1, 0 | 1) => (MatrixFactors::Bytes(a == 1, b == 1), GroupElements::Bytes),
+            _ => return Err(not("the types of a and b are none of this kind, or differ")),
+        };
+        // Sums of integers are integers, those of floats halves or singles.
+        let of_integers = kind == TensorKind::Bytes;
+        let sums = match bits(4, 2) {
+            0 if matches!(kind, TensorKind::Half | TensorKind::Fp8) => MatrixSums::F16,
+            1 if !of_integers => MatrixSums::F32,
+            2 if of_integers => MatrixSums::S32(bits(3, 1) == 1),
+            _ => return Err(not("d has no such type")),
+        };
+        let (rows, columns) = (16 * bits(24, 5), 8 * bits(17, 6));
+        if !matches!(rows, 64 | 128) || !(8..=256).contains(&columns) {
+            return Err(not(&format!("{rows} rows and {columns} columns, where 64 or 128 and 8 to 256 are supported")));
+        }
+        let across = [bits(15, 1) == 1, bits(16, 1) == 1];
+        if across.contains(&true) && elements != GroupElements::Half {
+            return Err(not("a or b across is supported of 16-bit elements"));
+        }
+        let negates = (bits(13, 1) ^ bits(14, 1)) == 1;
+        Ok(TensorShapeOf { op: MatrixOp::dense(factors, sums, true), elements, rows, columns, negates, across })
+    }
+
+    /// The lane of a row, from that of the address on.
+    fn lane(&self, row: u32) -> u32 {
+        if self.rows == 128 { row } else { 32 * (row / ROWS) + row % ROWS }
+    }
+}
+
+/// Why a product is not defined.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum TensorMisfit {
+    Unsupported(String),
+    /// Not in shared memory.
+    Outside(u32),
+}
+
+/// Where a product has its factors and its sums.
+pub(crate) struct TensorOperands {
+    pub(crate) shape: TensorShapeOf,
+    /// The address of d.
+    d: u32,
+    /// a in shared memory, or its address in tensor memory.
+    a: Result<SharedMatrix, u32>,
+    b: SharedMatrix,
+}
+
+impl TensorOperands {
+    /// Those of a lane.
+    ///
+    /// # Errors
+    /// What a descriptor says that is not supported.
+    pub(crate) fn of(f: &Frame<'_>, lane: usize, kind: TensorKind, of: &TensorProduct) -> Result<Self, TensorMisfit> {
+        let shape = TensorShapeOf::of(kind, f.get32(of.instruction)[lane]).map_err(TensorMisfit::Unsupported)?;
+        let shared = |slot, across| {
+            let descriptor = f.get64(slot)[lane];
+            SharedMatrix::of_tensor_core(descriptor, across).ok_or_else(|| {
+                let what = "has a swizzle of 32-byte atoms or an absolute stride, which are not supported";
+                TensorMisfit::Unsupported(format!("a matrix of `tcgen05.mma` ({descriptor:#018x}) {what}"))
+            })
+        };
+        let [a_across, b_across] = shape.across;
+        let a = if of.a_in_tensor_memory { Err(f.get32(of.a)[lane]) } else { Ok(shared(of.a, a_across)?) };
+        Ok(TensorOperands { shape, d: f.get32(of.d)[lane], a, b: shared(of.b, b_across)? })
+    }
+
+    /// The address of each chunk of shared memory that is read.
+    pub(crate) fn chunks(&self) -> Vec<u32> {
+        let a = self.a.iter().flat_map(|a| a.chunks(0..self.shape.rows));
+        a.chain(self.b.chunks(0..self.shape.columns)).collect()
+    }
+
+    /// First lane and column of an address in tensor memory, where the CTA has so many columns.
+    fn place(&self, address: u32, columns: u32, memory: &TensorMemory) -> Result<[u32; 2], TensorMisfit> {
+        let [lane, column] = [address >> 16, address & 0xffff];
+        let last = self.shape.lane(self.shape.rows - 1);
+        if lane + last >= 128 || !matches!(lane, 0 | 16) || !memory.owns(column..column + columns) {
+            return Err(TensorMisfit::Unsupported(format!(
+                "`tcgen05.mma` at lane {lane} and columns {column} to {} of tensor memory, of which its CTA has not all",
+                column + columns - 1
+            )));
+        }
+        Ok([lane, column])
+    }
+}
+
+/// d = a b + d for lane `lane` of a frame.
+///
+/// # Errors
+/// What is not supported, or not there.
+pub(crate) fn multiply_in_tensor_memory(
+    f: &Frame<'_>,
+    lane: usize,
+    kind: TensorKind,
+    of: &TensorProduct,
+    memory: &mut TensorMemory,
+    shared: &[u8],
+) -> Result<TensorShapeOf, TensorMisfit> {
+    let operands = TensorOperands::of(f, lane, kind, of)?;
+    let shape = operands.shape;
+    let (adds, when) = of.adds;
+    let adds = (f.get_p(adds) >> lane & 1 == 1) == when;
+    let disabled = of.disabled.map(|slot| if slot == NONE { 0 } else { f.get32(slot)[lane] });
+    let d = operands.place(operands.d, shape.columns, memory)?;
+    let outside = |misfit| match misfit {
+        GroupMisfit::Outside { address, .. } => TensorMisfit::Outside(address),
+        GroupMisfit::Several(_) => unreachable!("a lane has one descriptor"),
+    };
+    // All of b is brought into registers once, and 16 rows of a at a time.
+    let b: Vec<[V32; 2]> = (0..shape.columns / 8)
+        .map(|tile| loaded(&operands.b, shape.op, 8 * tile, [0, 1], [0, 0], shared).map_err(outside))
+        .collect::<Result<_, _>>()?;
+    let signs = if shape.negates { signs_of(shape.op.factors) } else { 0 };
+    // The signs of products are those of a.
+    for first in (0..shape.rows).step_by(ROWS as usize) {
+        let mut a: [V32; 4] = match &operands.a {
+            Ok(a) => loaded(a, shape.op, first, [0, 0, 1, 1], [0, 8, 0, 8], shared).map_err(outside)?,
+            Err(address) => {
+                let at = operands.place(*address, FACTOR_COLUMNS, memory)?;
+                factor_of(&shape, at, first, memory)
+            }
+        };
+        a.iter_mut().flatten().for_each(|word| *word ^= signs);
+        for (tile, b) in (0..).zip(&b) {
+            let mut sums = Sums { shape, at: d, first, column: 8 * tile, memory, disabled };
+            let c = if adds { sums.read(of.scale) } else { [[0; LANES]; 4] };
+            let tile =
+                MatrixTile { a: a.each_ref().map(Some), b: [Some(&b[0]), Some(&b[1]), None, None], c, metadata: None };
+            let Ok(out) = product(shape.op, &tile) else { unreachable!("a dense product has no metadata") };
+            sums.write(&out);
+        }
+    }
+    Ok(shape)
+}
+
+/// Registers of a, as of `mma` with m = 16, from tensor memory.
+fn factor_of(shape: &TensorShapeOf, [lane, column]: [u32; 2], first: u32, memory: &mut TensorMemory) -> [V32; 4] {
+    let mut registers = [[0; LANES]; 4];
+    for (n, register) in (0..).zip(&mut registers) {
+        for (thread, word) in (0..).zip(register.iter_mut()) {
+            let row = first + thread / 4 + 8 * (n & 1);
+            *word = *memory.cell(lane + shape.lane(row), column + 4 * (n / 2) + thread % 4);
+        }
+    }
+    registers
+}
+
+/// 16 rows and 8 columns of d.
+struct Sums<'m> {
+    shape: TensorShapeOf,
+    at: [u32; 2],
+    first: u32,
+    column: u32,
+    memory: &'m mut TensorMemory,
+    disabled: [u32; 4],
+}
+
+impl Sums<'_> {
+    /// Calls `f` with each cell, the register that has its value, and which half of it; lanes that stay as
+    /// they are left out where it `writes`.
+    fn each(&mut self, writes: bool, mut f: impl FnMut(&mut u32, usize, usize, u32)) {
+        let of_halves = self.shape.op.sums == MatrixSums::F16;
+        let [lane, column] = self.at;
+        for thread in 0..LANES as u32 {
+            for n in 0..4 {
+                let row = self.first + thread / 4 + 8 * (n / 2);
+                let lane = lane + self.shape.lane(row);
+                if writes && self.disabled[lane as usize / 32] >> (lane % 32) & 1 == 1 {
+                    continue;
+                }
+                let cell = self.memory.cell(lane, column + self.column + 2 * (thread % 4) + n % 2);
+                let (register, half) = if of_halves { (n / 2, n % 2) } else { (n, 0) };
+                f(cell, register as usize, thread as usize, half);
+            }
+        }
+    }
+
+    /// Its registers, as those of `mma`, by 2 to the power of minus `scale`.
+    fn read(&mut self, scale: u8) -> [V32; 4] {
+        let mut registers = [[0; LANES]; 4];
+        let sums = self.shape.op.sums;
+        self.each(false, |cell, register, thread, half| {
+            let value = match sums {
+                MatrixSums::F16 => u32::from(scaled_half(*cell as u16, scale)) << (16 * half),
+                MatrixSums::F32 if scale > 0 => (f32::from_bits(*cell) * power(scale)).to_bits(),
+                MatrixSums::F32 | MatrixSums::F64 | MatrixSums::S32(_) => *cell,
+            };
+            registers[register][thread] |= value;
+        });
+        registers
+    }
+
+    fn write(&mut self, registers: &[V32; 4]) {
+        let of_halves = self.shape.op.sums == MatrixSums::F16;
+        self.each(true, |cell, register, thread, half| {
+            let word = registers[register][thread];
+            *cell = if of_halves { word >> (16 * half) & 0xffff } else { word };
+        });
+    }
+}
+
+/// 2 to the power of minus `scale`, which is 15 at most.
+fn power(scale: u8) -> f32 {
+    f32::from_bits((127 - u32::from(scale)) << 23)
+}
+
+fn scaled_half(bits: u16, scale: u8) -> u16 {
+    if scale == 0 {
+        return bits;
+    }
+    let scaled = half::to_single(HalfFormat::F16, bits, false) * power(scale);
+    half::convert(scaled.into(), HalfFormat::F16, Round::Nearest, false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_descriptor_says_types_sizes_and_signs() {
+        let of = |kind, bits| TensorShapeOf::of(kind, bits);
+        // 128 rows, 64 columns, single precision of f16: what Triton has for a tile of that size.
+        let shape = of(TensorKind::Half, 8 << 24 | 8 << 17 | 1 << 4).unwrap();
+        assert_eq!((shape.rows, shape.columns, shape.negates, shape.across), (128, 64, false, [false; 2]));
+        assert_eq!(shape.op, MatrixOp::dense(MatrixFactors::Half(HalfFormat::F16), MatrixSums::F32, true));
+        let bytes = of(TensorKind::Bytes, 4 << 24 | 1 << 17 | 2 << 4 | 1 << 7 | 1 << 3).unwrap();
+        assert_eq!(bytes.op, MatrixOp::dense(MatrixFactors::Bytes(true, false), MatrixSums::S32(true), true));
+        assert_eq!([0, 15, 16, 63].map(|row| bytes.lane(row)), [0, 15, 32, 96 + 15]);
+        assert!(of(TensorKind::Half, 8 << 24 | 8 << 17 | 1 << 4 | 1 << 13 | 1 << 14).is_ok_and(|of| !of.negates));
+        for wrong in [1 << 2, 3 << 4, 1 << 7] {
+            assert!(of(TensorKind::Half, 8 << 24 | 8 << 17 | 1 << 4 | wrong).is_err(), "{wrong:#x}");
+        }
+        assert!(of(TensorKind::Fp8, 8 << 24 | 8 << 17 | 1 << 4 | 3 << 7).is_err(), "6 bits");
+        assert!(of(TensorKind::Fp8, 8 << 24 | 8 << 17 | 1 << 4 | 1 << 15).is_err(), "bytes across");
+        assert!(of(TensorKind::Half, 2 << 24 | 8 << 17 | 1 << 4).is_err(), "32 rows");
+    }
+}
