@@ -8,7 +8,8 @@
 //! way, and no instruction carries a string.
 //!
 //! Invariants: every `Branch.target` is a valid pc; the last instruction of `code` is an `Exit`, a `Return`
-//! or a branch; `pos`, `class` and `hazards` are as long as `code`. `.func` bodies are inlined at their
+//! or a branch; `pos`, `class` and `hazards` are as long as `code`, `operand_reads`
+//! too or empty. `.func` bodies are inlined at their
 //! calls; those of functions that may call themselves are subroutines after the kernel's own code, each with
 //! one `Return`.
 //!
@@ -21,6 +22,7 @@ use durawarp_checkpoint::value;
 mod asynchronous;
 mod hazards;
 mod memory;
+mod operands;
 mod program;
 mod warp_group;
 
@@ -28,6 +30,7 @@ pub use asynchronous::{BulkBytes, BulkKind, BulkStep, CopyStep, PhaseOp, TileMod
 pub use hazards::{Class, Hazards, MANY_CHECKS, MOST_CHECKS, ManyRegisters, SourcePos};
 pub(crate) use memory::element;
 pub use memory::{AddressIn, AtomOp, CacheOp, Elem, Mem, MemKind, Space, StoreHint, TexDims};
+pub use operands::{OPERAND_SLOTS, OperandReads, SourceOperand};
 pub(crate) use program::relocate;
 pub use program::{
     ConstSource, ConstVar, GRID_WORKSPACE, GlobalVar, Kernel, LaunchBounds, Module, Param, Relocation, Special,
