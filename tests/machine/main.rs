@@ -39,6 +39,7 @@ mod policies;
 mod products;
 mod programmatic;
 mod random_kernels;
+mod register_reads;
 mod registers;
 mod replacement;
 mod row_buffer;

@@ -8,9 +8,9 @@
 //! way, and no instruction carries a string.
 //!
 //! Invariants: every `Branch.target` is a valid pc; the last instruction of `code` is an `Exit`, a `Return`
-//! or a branch; `pos`, `class` and `hazards` are as long as `code`. `.func` bodies are inlined at their
-//! calls; those of functions that may call themselves are subroutines after the kernel's own code, each with
-//! one `Return`.
+//! or a branch; `pos`, `class` and `hazards` are as long as `code`, and `operand_reads` is, too, or empty.
+//! `.func` bodies are inlined at their calls; those of functions that may call themselves are subroutines
+//! after the kernel's own code, each with one `Return`.
 //!
 //! Here are the instruction and its operations; accesses to memory, kernels and what schedulers know of
 //! instructions have a file each.
@@ -21,6 +21,7 @@ use durawarp_checkpoint::value;
 mod asynchronous;
 mod hazards;
 mod memory;
+mod operands;
 mod program;
 mod tensor_memory;
 mod warp_group;
@@ -29,6 +30,7 @@ pub use asynchronous::{BulkBytes, BulkKind, BulkStep, CopyStep, PhaseOp, TileMod
 pub use hazards::{Class, Hazards, MANY_CHECKS, MOST_CHECKS, ManyRegisters, SourcePos};
 pub(crate) use memory::element;
 pub use memory::{AddressIn, AtomOp, CacheOp, Elem, Mem, MemKind, Space, StoreHint, TexDims};
+pub use operands::{OPERAND_SLOTS, OperandReads, SourceOperand};
 pub(crate) use program::relocate;
 pub use program::{
     ConstSource, ConstVar, GRID_WORKSPACE, GlobalVar, Kernel, LaunchBounds, Module, Param, Relocation, Special,

@@ -249,6 +249,11 @@ impl Scheduler {
         self.slot_of_rank[usize::from(rank) % RANKS]
     }
 
+    /// Nothing issues before `cycle`.
+    pub fn hold(&mut self, cycle: u32) {
+        self.free_at.iter_mut().for_each(|free_at| *free_at = cycle.max(*free_at));
+    }
+
     /// Takes a warp out of the ready masks.
     #[inline]
     pub fn unready(&mut self, rank: Rank) {

@@ -13,8 +13,8 @@
 //! Source: AGPM Table IV, the rest `SM6_TITANX`; every number is a parameter of [`SmSpec`], [`LatencySpec`]
 //! and [`IntervalSpec`]. Invariants: a warp issues at most `issue_width` instructions a cycle, to different
 //! units; a register is read only when its scoreboard entry allows; a CTA ends when all its loads and stores
-//! are performed. Not modelled: instruction fetch (every instruction hits), operand-collector bank conflicts,
-//! register-file ports.
+//! are performed. Not modelled: instruction fetch (every instruction hits), operand collectors, write ports
+//! of the register file; its read ports but of traces.
 
 mod address_units;
 mod barriers;
@@ -44,6 +44,7 @@ mod persist;
 mod persist_order;
 mod port;
 mod record;
+mod register_reads;
 mod registers;
 mod report;
 mod requests;

@@ -45,6 +45,7 @@ mod lines;
 mod list;
 mod opcode_table;
 mod opcodes;
+mod operands;
 mod plan;
 mod products;
 mod source;

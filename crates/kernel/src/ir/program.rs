@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use durawarp_base::diagnostic::Diagnostic;
 
-use super::{Class, Elem, Fragments, GroupProduct, Hazards, Inst, Slot, SourcePos, TensorTables};
+use super::{Class, Elem, Fragments, GroupProduct, Hazards, Inst, OperandReads, Slot, SourcePos, TensorTables};
 
 /// A kernel parameter as declared.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
@@ -152,6 +152,8 @@ pub struct Kernel {
     pub class: Vec<Class>,
     /// Scoreboard needs of each.
     pub hazards: Vec<Hazards>,
+    /// Source operands of each, where they lie in registers of the hardware; empty of PTX.
+    pub operand_reads: Vec<OperandReads>,
     /// Place of each in the PTX text.
     pub pos: Vec<SourcePos>,
     /// 32-bit register slots.

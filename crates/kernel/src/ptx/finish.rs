@@ -81,6 +81,7 @@ pub(super) fn finish(mut body: Body, frame: Frame, position: impl Fn(usize) -> S
         code: Vec::with_capacity(n),
         class: Vec::with_capacity(n),
         hazards: Vec::with_capacity(n),
+        operand_reads: Vec::new(),
         pos: Vec::with_capacity(n),
         slots32: slots32 as u16,
         slots64: slots64 as u16,

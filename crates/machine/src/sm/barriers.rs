@@ -220,6 +220,7 @@ impl IssueCore {
         cta.live &= !(1 << warp);
         cta.fenced = cta.fenced.max(slot.order.fenced);
         self.enter(warp, Wait::Drained, cycle);
+        self.register_reads.forget(warp as u8);
         index
     }
 

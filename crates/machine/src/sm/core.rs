@@ -15,6 +15,7 @@ use super::cta::CtaSlot;
 use super::group::ProductQueue;
 use super::launches::LaunchTable;
 use super::parameters::SmCounters;
+use super::register_reads::RegisterReads;
 use super::slots::{Accounts, PENDING, WarpSlot, count};
 use super::tensor_memory::TensorUnit;
 use super::wait::Wait;
@@ -42,6 +43,8 @@ pub(super) struct IssueCore {
     pub(super) products: Vec<ProductQueue>,
     /// Tensor memory, and products in it.
     pub(super) tensor: TensorUnit,
+    /// Reads of registers of traced kernels.
+    pub(super) register_reads: RegisterReads,
     /// The host's cache is asked ahead for the registers of a warp's next instruction.
     pub(super) prefetches: bool,
     /// Values of instructions may wait ([`Warp::defer`](durawarp_kernel::warp::Warp::defer)).
@@ -49,7 +52,7 @@ pub(super) struct IssueCore {
 }
 
 state!(IssueCore {
-    sized: slots, ctas; parts: schedulers; saved: timers, accounts, class_counts, copies, products, tensor, prefetches, defers; kept: warp_size,
+    sized: slots, ctas; parts: schedulers, register_reads; saved: timers, accounts, class_counts, copies, products, tensor, prefetches, defers; kept: warp_size,
     latency, interval
 });
 
@@ -69,6 +72,7 @@ impl IssueCore {
             copies: Copies::new(p.sm.warps),
             products: (0..p.sm.warps).map(|_| ProductQueue::default()).collect(),
             tensor: TensorUnit::new(p.tensor.memory_columns, p.sm.ctas, p.sm.warps),
+            register_reads: RegisterReads::new(p),
             prefetches: false,
             defers: false,
         }
@@ -133,6 +137,24 @@ impl IssueCore {
         self.accounts.issued_into(slot.account);
         slot.issued_at = cycle;
         true
+    }
+
+    /// The next instruction of a warp issues: reserves what it reads, and keeps its scheduler from issuing
+    /// while that has to wait. By how many cycles its result is later.
+    #[inline]
+    pub(super) fn read_operands(&mut self, warp: usize, cycle: u32, launches: &LaunchTable) -> u32 {
+        if !self.register_reads.is_present() {
+            return 0;
+        }
+        let slot = &self.slots[warp];
+        let scheduler = usize::from(slot.scheduler);
+        // Of PTX nothing is known.
+        let Some(reads) = launches.of(slot).kernel.operand_reads.get(slot.warp.pc() as usize) else { return 0 };
+        let issued = self.register_reads.issue(scheduler, warp as u8, reads, cycle);
+        if issued.next_from > cycle + 1 {
+            self.schedulers[scheduler].hold(issued.next_from);
+        }
+        issued.late
     }
 
     /// Warps whose result of fixed latency is there may issue.

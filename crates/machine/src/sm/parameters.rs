@@ -43,6 +43,9 @@ spec! {
         /// Memory instructions that a scheduler has places for, from their issue until they have left. 0:
         /// only those that wait for the load-store unit are bounded.
         memory_entries: u32 where 0..=64,
+        /// Banks of a scheduler's registers, each with a port that reads one register of a warp a cycle. Of
+        /// traces alone. 0: an instruction always finds its operands.
+        register_banks: u32 where 0..=4,
         /// How lanes are merged into memory accesses.
         coalescer: Rule,
     }
@@ -125,6 +128,9 @@ spec_by_class! {
         control_cycles: u32 where 1..=10000,
         /// From a memory instruction's last request until its place (`sm.memory_entries`) is free.
         place_cycles: u32 where 0..=1000,
+        /// Cycles in which an instruction of fixed latency reads its operands, where registers lie in banks
+        /// (`sm.register_banks`).
+        read_cycles: u32 where 1..=8,
     }
 }
 

@@ -88,7 +88,8 @@ impl Sm {
             if unit == Unit::Memory {
                 self.lsu.addresses.issues(scheduler, cycle);
             }
-            self.execute(warp, class, cycle, launches, cx);
+            let late = self.core.read_operands(warp, cycle, launches);
+            self.execute(warp, class, late, cycle, launches, cx);
             // All its entries are in the load-store unit: how many places are left decides when the scheduler
             // may issue another one.
             if unit == Unit::Memory {
@@ -124,12 +125,21 @@ impl Sm {
         may && !(self.front_end.present && self.front_end.blocks(warp, launch, true, slot, &mut self.host))
     }
 
-    fn execute(&mut self, warp: usize, class: Class, cycle: u32, launches: &LaunchTable, cx: &mut Ctx<'_, Msg>) {
+    /// Executes the next instruction of a warp, whose result is `late` by cycles for which its operands wait.
+    fn execute(
+        &mut self,
+        warp: usize,
+        class: Class,
+        late: u32,
+        cycle: u32,
+        launches: &LaunchTable,
+        cx: &mut Ctx<'_, Msg>,
+    ) {
         let slot = &mut self.core.slots[warp];
         let launch = launches.of(slot);
         let pc = slot.warp.pc() as usize;
         let inst = &launch.kernel.code[pc];
-        let latency = self.core.latency[class as usize];
+        let latency = self.core.latency[class as usize] + late;
         slot.warp.catch_up(launch);
         let lanes = slot.warp.guarded(inst);
         self.record.counters.thread_instructions += u64::from(count(lanes));
@@ -729,7 +739,8 @@ impl Sm {
         let m = moment!(self, cycle, launches);
         let stepped = self.lsu.step(&mut self.memory, &mut self.core.slots, m, cx);
         if let Some((scheduler, free_at)) = self.lsu.addresses.opened(cycle) {
-            self.core.schedulers[scheduler].free_at[Unit::Memory as usize] = free_at;
+            let held_until = self.core.register_reads.held_until(scheduler);
+            self.core.schedulers[scheduler].free_at[Unit::Memory as usize] = free_at.max(held_until);
         }
         match stepped {
             Stepped::Nothing => {}

@@ -21,10 +21,12 @@ use super::instruction::{TraceLine, register_after};
 use super::labels::{Labels, StoresAre};
 use super::opcode_table::OpcodeTable;
 use super::opcodes::{Operation, operation_of, registers_written, width_of};
+use super::operands::operand_reads;
 use super::products::MatrixProduct;
 use durawarp_kernel::ir::{
     AddressIn, AtomOp, Barrier, BarrierRed, CONST, CacheOp, Class, Elem, GroupProduct, GroupStep, Guard, Hazards, Inst,
-    Kernel, MOST_CHECKS, Mem, MemKind, NEVER, NONE, Op, PmOp, Scope, Slot, SourcePos, Space, StoreHint, TensorTables,
+    Kernel, MOST_CHECKS, Mem, MemKind, NEVER, NONE, Op, OperandReads, PmOp, Scope, Slot, SourcePos, Space, StoreHint,
+    TensorTables,
 };
 
 /// Groups of copies past the registers that a warp may have under way; a wait for an older one passes.
@@ -51,6 +53,8 @@ pub(crate) struct Template {
     pub(crate) bytes: u32,
     dst: SmallVec<[u16; 2]>,
     src: SmallVec<[u16; 6]>,
+    /// What it reads of the register file.
+    operands: OperandReads,
     /// A product of four warps ends a group.
     ends_group: bool,
     /// The line on which it stands first.
@@ -175,6 +179,7 @@ impl TraceCode {
         let template = Template {
             renamed: (name != known).then(|| format!("{name} as {known}").into()),
             stood_in: stand(&opcode, operation).map(Into::into),
+            operands: operand_reads(line.text, &opcode, operation),
             opcode: opcode.into(),
             operation,
             bytes,
@@ -224,6 +229,7 @@ impl TraceCode {
             code: Vec::new(),
             class: Vec::new(),
             hazards: Vec::new(),
+            operand_reads: Vec::new(),
             pos: Vec::new(),
             slots32: 0,
             slots64: 0,
@@ -261,6 +267,9 @@ impl TraceCode {
             kernel.code.push(inst);
             kernel.class.push(class);
             kernel.hazards.push(board.hazards(template, variant));
+            // What labels add reads nothing of its own.
+            let added = matches!(variant, TraceVariant::WriteBack | TraceVariant::Persist);
+            kernel.operand_reads.push(if added { OperandReads::default() } else { template.operands });
             kernel.pos.push(SourcePos { line: template.line, column: 1 });
         }
         kernel

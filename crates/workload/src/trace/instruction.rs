@@ -6,7 +6,8 @@
 //! ```
 //! Source: the tracer of Accel-Sim, versions 1 to 6. Addresses follow where `W` is not 0. `MODE` 0 lists one
 //! a lane; 1 has a base and a stride; 2 has a base and the distances from lane to lane, one fewer than lanes.
-//! `IMM` came with version 5.
+//! `IMM` came with version 5. A source `R4.reuse` has the bit of the register file cache; the tracer writes
+//! none.
 //!
 //! Version 6 (Accel-Sim 2.0) names uniform registers and predicates too, and has `G` of `GMMA` opcodes
 //! (whether it ends a group), a second immediate, and `NoVal` or `Val` with the values of all registers
@@ -98,7 +99,7 @@ pub(crate) fn read_line<'a>(
     let (opcode, _) = words.next("an opcode")?;
     let mut src = SmallVec::new();
     for _ in 0..words.number("a number of source registers, 8 at most", MOST_SOURCES)? {
-        src.push(words.register(files, what)?);
+        src.push(words.source(files, what)?);
     }
     let registers = (dst.len() + src.len()) as u64;
     let name = opcode.split(|&byte| byte == b'.').next().unwrap_or_default();
@@ -185,6 +186,16 @@ mod tests {
         assert_eq!((line.mask, line.opcode, line.width, line.imm), (u32::MAX, "IMAD.WIDE", 0, 16));
         assert_eq!((&line.dst[..], &line.src[..], addresses.len()), (&[4][..], &[2, 6][..], 0));
         assert_eq!(line.text, b"1 R4 IMAD.WIDE 3 R2 R255 R6 0");
+    }
+
+    #[test]
+    fn a_vector_register_that_is_read_may_be_reused() {
+        let (line, _) = read("0a30 ffffffff 1 R4 FFMA 3 R2.reuse R255.reuse R6 0 0", V5).unwrap();
+        assert_eq!((&line.src[..], line.text), (&[2, 6][..], &b"1 R4 FFMA 3 R2.reuse R255.reuse R6 0"[..]));
+        let fault = |line| read(line, LineFormat { version: 6, lineinfo: false }).unwrap_err();
+        let expected = "expected a register, such as R4, UR4, P0 or UP0; got";
+        assert_eq!(fault("0010 ffffffff 1 R4.reuse MOV 0 0 0"), format!("17: {expected} `R4.reuse`"));
+        assert_eq!(fault("0010 ffffffff 1 R4 MOV 1 UR4.reuse 0 0"), format!("26: {expected} `UR4.reuse`"));
     }
 
     #[test]

@@ -13,6 +13,9 @@ pub(crate) struct LineFault {
 /// Files of registers: a register's number is that of its file, times 256, and its own.
 pub(super) const FILES: [(&[u8], u16); 4] = [(b"UR", 1), (b"UP", 3), (b"R", 0), (b"P", 2)];
 
+/// What follows a source that the register file cache is to keep.
+pub(super) const REUSE: &str = ".reuse";
+
 /// Words of a line.
 pub(super) struct Words<'a> {
     pub(super) line: &'a [u8],
@@ -53,10 +56,14 @@ impl<'a> Words<'a> {
     }
 
     pub(super) fn register(&mut self, files: &[(&[u8], u16)], what: &str) -> Result<u16, LineFault> {
-        self.parsed(what, |word| {
-            let (number, file) = files.iter().find_map(|(name, file)| Some((word.strip_prefix(*name)?, file)))?;
-            let number = u8::try_from(decimal(number)?).ok()?;
-            Some(256 * file + u16::from(number))
+        self.parsed(what, |word| register_of(word, files))
+    }
+
+    /// A register that is read. A vector register may have `.reuse`, as SASS has it.
+    pub(super) fn source(&mut self, files: &[(&[u8], u16)], what: &str) -> Result<u16, LineFault> {
+        self.parsed(what, |word| match word.strip_suffix(REUSE.as_bytes()) {
+            Some(register) => register_of(register, files).filter(|&register| register < 256),
+            None => register_of(word, files),
         })
     }
 
@@ -110,6 +117,12 @@ impl<'a> Words<'a> {
             }
         }
     }
+}
+
+fn register_of(word: &[u8], files: &[(&[u8], u16)]) -> Option<u16> {
+    let (number, file) = files.iter().find_map(|(name, file)| Some((word.strip_prefix(*name)?, file)))?;
+    let number = u8::try_from(decimal(number)?).ok()?;
+    Some(256 * file + u16::from(number))
 }
 
 fn decimal(word: &[u8]) -> Option<u64> {
