@@ -1,4 +1,5 @@
-//! Races of bulk copies, and of products of four warps (`wgmma`), with what warps do before and after them.
+//! Races of bulk copies, and of products of four warps (`wgmma`) and in tensor memory (`tcgen05`), with what
+//! warps do before and after them.
 //!
 //! A bulk copy accesses memory by the asynchronous proxy (PTX ISA, "Proxies"). What warps stored with plain
 //! instructions is before it only behind a `fence.proxy.async` of the warp that stored, or of the one that
@@ -21,17 +22,19 @@
 //! | to shared memory | each warp that tests its `mbarrier` afterwards |
 //! | out of shared memory: its reads | the warp behind `wait_group.read` or `wait_group` |
 //! | its writes | the warp behind `wait_group` |
-//! | a product | each warp of the four behind `wgmma.wait_group` |
+//! | a product of four warps | each warp of the four behind `wgmma.wait_group` |
+//! | a product in tensor memory | each warp that tests the `mbarrier` of a later `tcgen05.commit` |
 //!
 //! and who is ordered after these. A product reads shared memory as a copy out of it does; all of its chunks
-//! are looked at for each warp of the group, as each has a part of a and all of b.
+//! are looked at for each warp of the group, as each has a part of a and all of b. Tensor memory itself is
+//! not looked at.
 //!
 //! Not found: an access behind a copy whose barrier nobody has tested, where a later copy of the same warp
 //! was waited for; that a barrier's phase was tested before the copy of that phase was complete.
 
 use smallvec::SmallVec;
 
-use super::super::ir::{BulkStep, GroupStep, Op, Space};
+use super::super::ir::{BulkStep, GroupStep, Op, Space, TensorStep};
 use super::super::warp::lanes_of;
 use super::clocks::{Clocks, PastAccess, WORD};
 use super::interface::{AccessKind, WarpAccess};
@@ -58,6 +61,7 @@ impl RaceWatch<'_> {
                 know(Party::Reads, last);
                 know(Party::Writes, last);
             }
+            Op::Tensor(TensorStep::Multiply(_)) => under_way.tensor_products += 1,
             Op::WarpGroup(GroupStep::Multiply) => under_way.products += 1,
             Op::WarpGroup(GroupStep::Commit) => under_way.committed_products.push(under_way.products),
             Op::WarpGroup(GroupStep::Wait(left)) => {
@@ -69,9 +73,21 @@ impl RaceWatch<'_> {
 
     /// A copy to shared memory completes bytes at a barrier: who tests that knows of its end.
     pub(super) fn completes(&mut self, cta: u64, warp: u32, owner: u64, barrier: u64) {
-        let (warps, parties) = (self.warps, self.parties);
+        let copies = self.cta(cta).under_way[warp as usize].copies;
+        self.ends_at(cta, (Party::Loads.of(warp, self.warps), copies), owner, barrier);
+    }
+
+    /// A warp arrives at a barrier behind its products in tensor memory: who tests that knows of their end.
+    pub(super) fn commits(&mut self, cta: u64, warp: u32, barrier: u64) {
+        let products = self.cta(cta).under_way[warp as usize].tensor_products;
+        self.ends_at(cta, (Party::TensorProducts.of(warp, self.warps), products), cta, barrier);
+    }
+
+    /// Who tests a barrier knows of what a party has done up to a clock.
+    fn ends_at(&mut self, cta: u64, (party, clock): (u32, u32), owner: u64, barrier: u64) {
+        let parties = self.parties;
         let mut clocks = Clocks::default();
-        clocks.raise(cta, Party::Loads.of(warp, warps), self.cta(cta).under_way[warp as usize].copies, parties);
+        clocks.raise(cta, party, clock, parties);
         let flag = self.cta(owner).shared.flags.entry(barrier / WORD).or_default();
         flag.device.join(&clocks);
         flag.phases = true;
@@ -92,6 +108,7 @@ impl RaceWatch<'_> {
         let under_way = &under_way[warp as usize];
         let (party, clock) = match (op, access.space) {
             (Op::WarpGroup(_), _) => (Party::Products, under_way.products),
+            (Op::Tensor(_), _) => (Party::TensorProducts, under_way.tensor_products),
             (Op::Bulk(bulk), _) if bulk.kind.completes() => (Party::Loads, under_way.copies),
             (_, Space::Shared) => (Party::Reads, under_way.copies),
             _ => (Party::Writes, under_way.copies),

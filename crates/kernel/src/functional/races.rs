@@ -37,7 +37,7 @@ use std::collections::BTreeMap;
 use hashbrown::HashMap;
 use smallvec::SmallVec;
 
-use super::super::ir::{AtomOp, CacheOp, GridStep, MemKind, Op, PmOp, Scope, Space};
+use super::super::ir::{AtomOp, CacheOp, GridStep, MemKind, Op, PhaseOp, PmOp, Scope, Space};
 use super::super::launch::Launch;
 use super::super::undetermined::place;
 use super::super::warp::lanes_of;
@@ -189,7 +189,7 @@ impl<'a> RaceWatch<'a> {
     /// Watches launch `number` of a host program, which may run beside others.
     pub(super) fn new(launch: &'a Launch, number: u32, warp_size: u32, beside: Vec<Beside>) -> RaceWatch<'a> {
         let warps = launch.warps_per_cta(warp_size) as usize;
-        let goes_on = |op| matches!(op, Op::Bulk(_) | Op::BulkGroups(_) | Op::WarpGroup(_));
+        let goes_on = |op| matches!(op, Op::Bulk(_) | Op::BulkGroups(_) | Op::WarpGroup(_) | Op::Tensor(_));
         let any_goes_on = launch.kernel.code.iter().any(|inst| goes_on(inst.op));
         RaceWatch {
             launch,
@@ -285,7 +285,7 @@ impl<'a> RaceWatch<'a> {
             Op::Pm(
                 PmOp::Sfence | PmOp::Ofence | PmOp::Dfence | PmOp::BarrierWi | PmOp::BarrierWg | PmOp::BarrierKr,
             ) => Scope::Gpu,
-            Op::Bulk(_) | Op::BulkGroups(_) | Op::WarpGroup(_) => return self.goes_on(cta, warp, op),
+            Op::Bulk(_) | Op::BulkGroups(_) | Op::WarpGroup(_) | Op::Tensor(_) => return self.goes_on(cta, warp, op),
             Op::Grid(step) => {
                 let seen = &mut self.cta(cta).warps[warp as usize].seen;
                 return match step {
@@ -313,11 +313,15 @@ impl<'a> RaceWatch<'a> {
     fn accessed(&mut self, access: &WarpAccess<'_>) {
         let mem = match self.launch.kernel.code[access.pc as usize].op {
             Op::Mem(mem) => mem,
-            Op::Bulk(_) | Op::WarpGroup(_) => return self.copied(access),
+            Op::Bulk(_) | Op::WarpGroup(_) | Op::Tensor(_) => return self.copied(access),
             _ => return,
         };
         if !matches!(access.space, Space::Global | Space::Shared) {
             return;
+        }
+        if mem.atom == AtomOp::Phase(PhaseOp::ArriveBehindProducts) {
+            let at = lanes_of(access.lanes).map(|lane| access.addresses[lane]);
+            at.for_each(|at| self.commits(access.cta, access.warp, at));
         }
         let (warps, parties) = (self.warps as u32, self.parties);
         self.cta(access.cta);
@@ -466,6 +470,7 @@ fn access_of((launch, warps): (&Launch, usize), record: PastAccess) -> RaceAcces
         access: match launch.kernel.code[record.pc as usize].op {
             Op::Bulk(_) => "bulk copy".to_owned(),
             Op::WarpGroup(_) => "wgmma".to_owned(),
+            Op::Tensor(_) => "tcgen05.mma".to_owned(),
             _ => record.kind.name().to_owned(),
         },
         place: place(&launch.kernel, record.pc),
