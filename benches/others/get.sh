@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Fetches two kernels that others wrote, beside their manifests: FlashAttention 2's forward kernel out of vLLM's wheel, and
-# CUTLASS's dense product for sm_90a, compiled by its own compiler. Needs Python 3.11 with pip, git, unzip and 3 GB of disk;
+# Fetches three kernels that others wrote, beside their manifests: FlashAttention 2's forward kernel out of vLLM's wheel, and
+# CUTLASS's dense products for sm_90a and sm_100a, compiled by its own compiler. Needs Python 3.11 with pip, git, unzip and 3 GB of disk;
 # needs neither CUDA nor a GPU (`cuobjdump` is that of Triton's wheel). Then:
 #
 #   durawarp run benches/others/fa2 --machine ampere-a100
 #   durawarp run benches/others/cutlass_gemm
+#   durawarp run benches/others/cutlass_blackwell
 #   durawarp crash benches/others/fa2 --machine ampere-a100 --scheme strict
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -54,3 +55,23 @@ PYTHON
 )
 sed -E 's/kernel_cutlass_kernel_[A-Za-z0-9_]*_0([(_])/dense_gemm\1/' "$work"/dump/*.ptx > "$work/kernel.txt"
 cp "$work/kernel.txt" "$here/cutlass_gemm/kernel.ptx"
+
+# The same sizes and tiles for Blackwell: products of one CTA, results stored by tensor maps.
+git -C "$work/cutlass" show 7107b0553:examples/python/CuTeDSL/cute/blackwell/kernel/dense_gemm/dense_gemm.py > "$work/blackwell.py"
+mkdir "$work/dump100"
+(cd "$work" && CUTE_DSL_ARCH=sm_100a CUTE_DSL_KEEP_PTX=1 CUTE_DSL_DUMP_DIR="$work/dump100" venv/bin/python - <<'PYTHON'
+import cutlass, cutlass.cute as cute
+from cutlass.cute.runtime import make_fake_compact_tensor
+from cutlass.runtime import make_fake_stream
+from blackwell import DenseGemmKernel
+
+
+def matrix(rows, columns):
+    return make_fake_compact_tensor(cutlass.Float16, (rows, columns, 1), stride_order=(1, 0, 2), assumed_align=16)
+
+
+product = DenseGemmKernel(cutlass.Float32, False, (128, 128), (1, 1), True)
+cute.compile(product, matrix(256, 256), matrix(128, 256), matrix(256, 128), make_fake_stream())
+PYTHON
+)
+sed -E 's/kernel_cutlass_kernel_[A-Za-z0-9_]*_0([(_])/dense_gemm\1/' "$work"/dump100/*.ptx | tr -d '\000' > "$here/cutlass_blackwell/kernel.ptx"

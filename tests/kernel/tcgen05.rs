@@ -95,7 +95,7 @@ impl Case {
 
     fn descriptor(&self, layout: Layout, start: usize, lines: usize, slice: usize) -> u64 {
         let mode = [(1, 0u64), (8, 2), (4, 4), (2, 6)].iter().find(|(width, _)| *width == layout.width).unwrap().1;
-        layout.offsets(start, lines, slice) | 1 << 46 | mode << 61
+        layout.offsets_of(start, lines, slice, self.a.bits()) | 1 << 46 | mode << 61
     }
 
     /// Bytes of the tiles in shared memory, of a alone and together.
@@ -311,6 +311,19 @@ fn every_type_of_elements_and_sums() {
             let layout = Layout { width, across: false };
             for layout_a in [None, Some(layout)] {
                 Case { layout_a, layout_b: layout, ..case }.check();
+            }
+        }
+    }
+}
+
+#[test]
+fn bytes_across_in_every_layout() {
+    let of = |kind, a| Case { kind, a, b: a, columns: 128, ..CASE };
+    for case in [of("f8f6f4", E4M3), of("f8f6f4", E5M2), of("i8", Element::Byte)] {
+        for width in WIDTHS {
+            for (across_a, across_b) in [(true, false), (false, true), (true, true)] {
+                let layout = |across| Layout { width, across };
+                Case { layout_a: Some(layout(across_a)), layout_b: layout(across_b), ..case }.check();
             }
         }
     }

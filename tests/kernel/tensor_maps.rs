@@ -146,12 +146,15 @@ fn bytes_that_are_no_valid_map_are_told_with_what_is_wrong() {
     for (change, expected) in [
         (replace("rank", 32, "7"), "a tensor has 1 to 5 dimensions, not 8"),
         (replace("rank", 32, "1"), "a copy of 3 dimensions of a tensor that has 2"),
-        (replace("box_dim", 32, "1, 0") + &replace("element_stride", 32, "2, 9"), "of dimension 1, not 0; dimension 2"),
+        (
+            replace("element_stride", 32, "1, 9") + &replace("element_stride", 32, "2, 0"),
+            "dimension 1 is copied in steps of 1 to 8 elements, not 9; dimension 2",
+        ),
         (replace("global_stride", 64, "1, 700"), "the stride of dimension 2 is 700 bytes"),
         (replace("global_dim", 32, "0, 0"), "dimension 0 of the tensor has no element"),
         ("add.u64 d7, in, 8;\n".to_owned() + &replace("global_address", 64, "d7"), "begins at a multiple of 16 bytes"),
         (
-            replace("swizzle_mode", 32, "0") + "st.shared.u8 [map+6], 9;\n",
+            replace("swizzle_mode", 32, "0") + "st.shared.u8 [map+60], 9;\n",
             "a swizzle or a fill that is not known: 6, 9 and 1",
         ),
     ] {

@@ -101,11 +101,18 @@ impl Layout {
 
     /// Its start and offsets.
     pub(crate) fn offsets(self, start: usize, lines: usize, slice: usize) -> u64 {
-        let (atom, of_lines) = (self.atom(), lines / 8);
+        self.offsets_of(start, lines, slice, 16)
+    }
+
+    /// The same of elements of so many bits.
+    pub(crate) fn offsets_of(self, start: usize, lines: usize, slice: usize, bits: usize) -> u64 {
+        // Across, an atom has more lines of narrower elements; a slice has more atoms along k.
+        let (atom, of_lines) = (self.atom(), if self.across { lines * bits / 128 } else { lines / 8 });
+        let of_slice = 32 / bits * slice;
         // Leading and stride offset, and how far the slice is from the start.
         let (leading, stride, skipped) = match (self.across, self.width) {
-            (true, 1) => (of_lines * atom, atom, 2 * slice * of_lines * atom),
-            (true, width) => (atom, of_lines / width * atom, 2 * slice * (of_lines / width) * atom),
+            (true, 1) => (of_lines * atom, atom, of_slice * of_lines * atom),
+            (true, width) => (atom, of_lines / width * atom, of_slice * (of_lines / width) * atom),
             (false, 1) => (of_lines * atom, atom, 2 * slice * of_lines * atom),
             (false, width) => {
                 let within = 32 * slice % (16 * width);

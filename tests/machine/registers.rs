@@ -104,5 +104,16 @@ fn without_a_bound_of_registers_it_has_no_effect_and_is_told() {
     assert!(told.contains("`setmaxnreg` has no effect: no `.maxnreg`, `.maxntid` or `.reqntid` says"), "{told}");
     let bounded = parsed(".reqntid 256");
     assert!(bounded.warnings.is_empty());
-    assert_eq!((bounded.kernels[0].registers_per_thread, parsed("").kernels[0].registers_per_thread), (255, 4));
+    assert_eq!((bounded.kernels[0].registers_per_thread, parsed("").kernels[0].registers_per_thread), (256, 4));
+}
+
+/// Triton compiles a specialised loop of eight warps to this pair: the kernel has the most registers that there are.
+#[test]
+fn a_kernel_of_the_most_registers_may_ask_for_256() {
+    let mut bench = Bench::new(machine("hopper-h100", ""));
+    let out = bench.buffer(512, Medium::Dram);
+    let body = "setmaxnreg.inc.sync.aligned.u32 256;\nmul.wide.u32 %d1, %id, 4;\nadd.u64 %d1, %out, %d1;\n\
+                st.global.u32 [%d1], %id;";
+    bench.launch(body, 1, 128, (out, 0, 0, 0)).with_directives(".maxnreg 256");
+    assert_eq!(bench.run().u32s(out, 128), (0..128).collect::<Vec<u32>>());
 }

@@ -400,7 +400,9 @@ impl Sm {
         while let Some(load) = self.core.copies.take_landed(cycle) {
             self.land(load, cycle, launches, cx);
         }
-        if let Err(fault) = tensor_steps::arrive_behind_products(&mut self.core, cycle, launches) {
+        if self.core.tensor.due() <= cycle
+            && let Err(fault) = tensor_steps::arrive_behind_products(&mut self.core, cycle, launches)
+        {
             self.fail(*fault, cx);
             return;
         }
@@ -460,7 +462,8 @@ impl Sm {
     fn sleep(&mut self, cycle: u32, cx: &mut Ctx<'_, Msg>) {
         let mut next = self.core.timers.next_after(cycle).unwrap_or(u32::MAX);
         next = next.min(self.core.copies.next().map_or(u32::MAX, |at| at.max(cycle + 1)));
-        next = next.min(self.core.tensor.next().map_or(u32::MAX, |at| at.max(cycle + 1)));
+        // What was due has happened.
+        next = next.min(self.core.tensor.due());
         next = next.min(if self.engine.is_busy() { self.engine.next_after(cycle) } else { u32::MAX });
         let (mut on_unit, mut on_memory) = (0, 0);
         let memory_open = self.lsu.has_room();

@@ -72,7 +72,8 @@ pub(super) fn finish(mut body: Body, frame: Frame, position: impl Fn(usize) -> S
     let shared_bytes =
         if body.dynamic_shared { body.shared_bytes.next_multiple_of(SHARED_ALIGN) } else { body.shared_bytes };
     let numbering = Numbering { slots: &slots, body: &body };
-    // A compiler gives a kernel whose warps pass registers on all that its directives allow.
+    // A compiler gives a kernel whose warps pass registers on all that its directives allow. Registers are
+    // allocated by eights: a warp that has 255 passes 256 on.
     let registers = if body.moves_registers { 255 } else { slots.pressure + OVERHEAD };
     let n = body.code.len();
     let mut kernel = Kernel {
@@ -97,7 +98,10 @@ pub(super) fn finish(mut body: Body, frame: Frame, position: impl Fn(usize) -> S
         shared_bytes,
         dynamic_shared: body.dynamic_shared,
         local_bytes: body.local_bytes.next_multiple_of(16),
-        registers_per_thread: registers.min(frame.bounds.registers.unwrap_or(255)).min(255),
+        registers_per_thread: match registers.min(frame.bounds.registers.unwrap_or(255)).min(255) {
+            of_warps if body.moves_registers => of_warps.next_multiple_of(8),
+            registers => registers,
+        },
         bounds: frame.bounds.launch,
         stack_bytes,
         textures: body.textures.clone(),

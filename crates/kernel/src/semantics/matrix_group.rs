@@ -145,13 +145,18 @@ pub(super) fn loaded<const N: usize>(
                 let found = shared.get(address as usize..(address + bytes) as usize);
                 found.ok_or(GroupMisfit::Outside { lane, address })
             };
-            // A word lies in one piece along a line; across lines its halves do not.
-            *word = if matrix.lies_across() {
-                let k = 8 * steps[n] + 2 * t;
-                let (low, high) = (read(k, 2)?, read(k + 1, 2)?);
-                u32::from_le_bytes([low[0], low[1], high[0], high[1]])
-            } else {
-                u32::from_le_bytes(read(4 * steps[n] + t, 4)?.try_into().expect("a word"))
+            // A word lies in one piece along a line; across lines its elements do not.
+            *word = match matrix.across() {
+                None => u32::from_le_bytes(read(4 * steps[n] + t, 4)?.try_into().expect("a word")),
+                Some(bytes) => {
+                    let each = 4 / bytes;
+                    let mut parts = [0; 4];
+                    for i in 0..each {
+                        let element = read(4 * each * steps[n] + each * t + i, bytes)?;
+                        parts[(i * bytes) as usize..][..bytes as usize].copy_from_slice(element);
+                    }
+                    u32::from_le_bytes(parts)
+                }
             };
         }
     }

@@ -7,13 +7,14 @@
 //! ```
 //! A *line* is a row of a or a column of b, 32 bytes of elements along k. Chunks of 16 bytes lie in rows of
 //! `w` chunks: 1 without a swizzle, else 2, 4, 8. Lines may be stored one by one (k contiguous), or, of
-//! 16-bit elements, across (`imm-trans`): 8 lines of one k in a chunk.
+//! 16-bit elements and, for `tcgen05`, of 8-bit ones, across (`imm-trans`): `n` lines of one k in a chunk, 8
+//! or 16.
 //!
 //! | stored | chunk | its bytes after the start |
 //! |---|---|---|
 //! | lines, none | `c` of line `l` | 16 (l % 8) + stride (l / 8) + leading c |
 //! | lines, swizzled | `c` of line `l` | 16 w (l % 8) + stride (l / 8) + 16 c |
-//! | across, none | lines `8 m` to `8 m + 7` of `k` | 16 (k % 8) + stride m + leading (k / 8) |
+//! | across, none | lines `n m` to `n m + n - 1` of `k` | 16 (k % 8) + stride m + leading (k / 8) |
 //! | across, swizzled | the same | 16 w (k % 8) + 16 (m % w) + leading (m / w) + stride (k / 8) |
 //!
 //! A swizzle exchanges chunks of a row by the address, as that of a tile does ([`Swizzle`]). These are the
@@ -34,22 +35,25 @@ pub(crate) struct SharedMatrix {
     /// The row of 128 bytes at which the pattern of a swizzle begins.
     base: u32,
     swizzle: Swizzle,
-    /// Chunks hold 8 lines of one k.
+    /// Chunks hold lines of one k.
     across: bool,
+    /// Bytes of an element, where lines lie across.
+    bytes: u32,
 }
 
 impl SharedMatrix {
     /// What a descriptor says.
+    /// Elements of lines that lie across have 16 bits.
     pub(crate) fn of(descriptor: u64, across: bool) -> SharedMatrix {
         let offset = |from: u32| ((descriptor >> from) as u32 & 0x3fff) << 4;
         let swizzle = [Swizzle::None, Swizzle::B128, Swizzle::B64, Swizzle::B32][(descriptor >> 62) as usize];
         let base = (descriptor >> 49) as u32 & 7;
-        SharedMatrix { start: offset(0), leading: offset(16), stride: offset(32), base, swizzle, across }
+        SharedMatrix { start: offset(0), leading: offset(16), stride: offset(32), base, swizzle, across, bytes: 2 }
     }
 
     /// What a descriptor of `tcgen05` says, whose swizzle has three bits; none, where that is one of 32-byte
     /// atoms, or the leading offset is an address (PTX ISA 9.7.16.4.1).
-    pub(crate) fn of_tensor_core(descriptor: u64, across: bool) -> Option<SharedMatrix> {
+    pub(crate) fn of_tensor_core(descriptor: u64, across: bool, bytes: u32) -> Option<SharedMatrix> {
         let swizzle = match descriptor >> 61 {
             0 => Swizzle::None,
             2 => Swizzle::B128,
@@ -58,33 +62,34 @@ impl SharedMatrix {
             _ => return None,
         };
         let absolute = descriptor >> 52 & 1 == 1;
-        (!absolute).then_some(SharedMatrix { swizzle, ..SharedMatrix::of(descriptor, across) })
+        (!absolute).then_some(SharedMatrix { swizzle, bytes, ..SharedMatrix::of(descriptor, across) })
     }
 
-    /// Its lines lie across.
-    pub(crate) fn lies_across(&self) -> bool {
-        self.across
+    /// Bytes of the elements of lines that lie across; none, where they lie one by one.
+    pub(crate) fn across(&self) -> Option<u32> {
+        self.across.then_some(self.bytes)
     }
 
     /// The addresses of the chunks of some lines, whose number is a multiple of 8.
     pub(crate) fn chunks(self, lines: std::ops::Range<u32>) -> impl Iterator<Item = u32> {
-        // Two chunks a line, or sixteen for 8 lines.
-        let (step, each, bytes) = if self.across { (8, 16, 2) } else { (1, 2, 16) };
+        // Two chunks a line, or one of each k for as many lines as it has.
+        let of = self.bytes;
+        let (step, each, bytes) = if self.across { (16 / of as usize, 32 / of, of) } else { (1, 2, 16) };
         lines.step_by(step).flat_map(move |line| (0..each).map(move |k| self.byte(line, k, bytes)))
     }
 
-    /// The first byte of element `k` of a line, whose elements have `bytes` bytes: of lines that lie across,
-    /// 2.
+    /// The first byte of element `k` of a line, whose elements have `bytes` bytes.
     pub(crate) fn byte(&self, line: u32, k: u32, bytes: u32) -> u32 {
         let &SharedMatrix { start, leading, stride, swizzle, .. } = self;
         let (width, swizzled) = (swizzle.chunks() as u32, swizzle != Swizzle::None);
         let (chunk, within) = if self.across {
-            let m = line / 8;
+            let each = 16 / bytes;
+            let m = line / each;
             let chunk = match swizzled {
                 false => 16 * (k % 8) + stride * m + leading * (k / 8),
                 true => 16 * width * (k % 8) + 16 * (m % width) + leading * (m / width) + stride * (k / 8),
             };
-            (chunk, bytes * (line % 8))
+            (chunk, bytes * (line % each))
         } else {
             let (c, within) = (bytes * k / 16, bytes * k % 16);
             let next = if swizzled { 16 } else { leading };

@@ -75,8 +75,8 @@ impl TensorShapeOf {
             return Err(not(&format!("{rows} rows and {columns} columns, where 64 or 128 and 8 to 256 are supported")));
         }
         let across = [bits(15, 1) == 1, bits(16, 1) == 1];
-        if across.contains(&true) && elements != GroupElements::Half {
-            return Err(not("a or b across is supported of 16-bit elements"));
+        if across.contains(&true) && elements == GroupElements::Tf32 {
+            return Err(not("`tf32` across, whose swizzle has atoms of 32 bytes, is not supported"));
         }
         let negates = (bits(13, 1) ^ bits(14, 1)) == 1;
         Ok(TensorShapeOf { op: MatrixOp::dense(factors, sums, true), elements, rows, columns, negates, across })
@@ -115,7 +115,7 @@ impl TensorOperands {
         let shape = TensorShapeOf::of(kind, f.get32(of.instruction)[lane]).map_err(TensorMisfit::Unsupported)?;
         let shared = |slot, across| {
             let descriptor = f.get64(slot)[lane];
-            SharedMatrix::of_tensor_core(descriptor, across).ok_or_else(|| {
+            SharedMatrix::of_tensor_core(descriptor, across, 32 / shape.elements.depth()).ok_or_else(|| {
                 let what = "has a swizzle of 32-byte atoms or an absolute stride, which are not supported";
                 TensorMisfit::Unsupported(format!("a matrix of `tcgen05.mma` ({descriptor:#018x}) {what}"))
             })
@@ -292,7 +292,7 @@ mod tests {
             assert!(of(TensorKind::Half, 8 << 24 | 8 << 17 | 1 << 4 | wrong).is_err(), "{wrong:#x}");
         }
         assert!(of(TensorKind::Fp8, 8 << 24 | 8 << 17 | 1 << 4 | 3 << 7).is_err(), "6 bits");
-        assert!(of(TensorKind::Fp8, 8 << 24 | 8 << 17 | 1 << 4 | 1 << 15).is_err(), "bytes across");
+        assert!(of(TensorKind::Tf32, 8 << 24 | 8 << 17 | 1 << 4 | 2 << 7 | 2 << 10 | 1 << 15).is_err(), "across");
         assert!(of(TensorKind::Half, 2 << 24 | 8 << 17 | 1 << 4).is_err(), "32 rows");
     }
 }

@@ -58,9 +58,11 @@ pub(super) struct TensorUnit {
     transfers: Vec<[u32; 2]>,
     arrivals: BinaryHeap<Reverse<DueArrival>>,
     numbers: u64,
+    /// The cycle of the first arrival, which every cycle of the SM asks for; the last one without any.
+    due: u32,
 }
 
-value!(record TensorUnit { free, waiting, free_at, memories, done, transfers, arrivals, numbers });
+value!(record TensorUnit { free, waiting, free_at, memories, done, transfers, arrivals, numbers, due });
 
 impl TensorUnit {
     /// So many columns, all free.
@@ -74,6 +76,7 @@ impl TensorUnit {
             transfers: vec![[0; 2]; warps as usize],
             arrivals: BinaryHeap::new(),
             numbers: 0,
+            due: u32::MAX,
         }
     }
 
@@ -137,21 +140,26 @@ impl TensorUnit {
         if later {
             self.numbers += 1;
             let due = DueArrival { cycle: done, number: self.numbers, cta, slot, at: at.collect() };
+            self.due = self.due.min(done);
             self.arrivals.push(Reverse(due));
         }
         later
     }
 
-    /// The first cycle in which somebody arrives.
-    #[inline]
-    pub(super) fn next(&self) -> Option<u32> {
-        self.arrivals.peek().map(|Reverse(due)| due.cycle)
+    /// The first cycle in which somebody arrives; the last one where nobody does.
+    #[inline(always)]
+    pub(super) fn due(&self) -> u32 {
+        self.due
     }
 
     /// An arrival that is due at `cycle`.
     pub(super) fn take_due(&mut self, cycle: u32) -> Option<DueArrival> {
-        self.next().filter(|&due| due <= cycle)?;
-        self.arrivals.pop().map(|Reverse(due)| due)
+        if self.due > cycle {
+            return None;
+        }
+        let taken = self.arrivals.pop().map(|Reverse(due)| due);
+        self.due = self.arrivals.peek().map_or(u32::MAX, |Reverse(due)| due.cycle);
+        taken
     }
 
     /// When all loads of a warp are done, or all stores.
@@ -188,7 +196,7 @@ mod tests {
         unit.multiply(1, TensorTimes { work: 32, tail: 160 }, 101);
         assert_eq!((unit.done[0], unit.done[1], unit.free_at), (100 + 64 + 160, 164 + 32 + 160, 196));
         assert!(unit.arrive_later((1, 7), [8].into_iter(), 110) && unit.arrive_later((0, 6), [16].into_iter(), 111));
-        assert_eq!(unit.next(), Some(324), "one cycle after the last of its work's tail");
+        assert_eq!(unit.due(), 324, "one cycle after the last of its work's tail");
         assert!(!unit.arrive_later((0, 6), [16].into_iter(), 324), "nothing is under way");
         assert!(unit.arrive_later((0, 6), [16].into_iter(), 323));
     }

@@ -30,6 +30,7 @@ pub(super) struct TensorIssue<'a> {
 ///
 /// # Errors
 /// What the ISA leaves undefined, or is not supported.
+#[cold]
 pub(super) fn step_tensor(
     core: &mut IssueCore,
     issue: TensorIssue<'_>,
@@ -131,6 +132,7 @@ fn allocate_columns(core: &mut IssueCore, warp: usize, columns: u32, launch: &La
 ///
 /// # Errors
 /// A barrier that is not there, or awaits nobody.
+#[cold]
 pub(super) fn arrive_behind_products(core: &mut IssueCore, cycle: u32, launches: &LaunchTable) -> Result<(), Fault> {
     while let Some(due) = core.tensor.take_due(cycle) {
         let cta = &mut core.ctas[usize::from(due.slot)];

@@ -388,6 +388,7 @@ impl Sm {
     }
 
     /// A step of tensor memory; false where the warp waits.
+    #[cold]
     fn tensor_step(&mut self, issue: TensorIssue<'_>, launches: &LaunchTable) -> Result<bool, Fault> {
         if issue.lanes == 0 {
             self.core.slots[issue.warp].warp.advance();

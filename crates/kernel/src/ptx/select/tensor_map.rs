@@ -32,6 +32,8 @@ enum MapField {
     Rank,
     /// One of a list: where it begins, and the type of its elements.
     Listed(u32, Elem),
+    /// A stride, whose bits from 32 on have a place of their own.
+    Stride,
     /// One of a table of immediates: where the byte lies, and what each immediate becomes there.
     Choice(u32, &'static [Option<u8>]),
 }
@@ -45,10 +47,10 @@ const ELEMS: [Option<u8>; 11] =
 const FIELDS: [(&str, MapField); 11] = [
     ("global_address", MapField::Address),
     ("rank", MapField::Rank),
-    ("box_dim", MapField::Listed(fields::BOX_SIZES, Elem::U32)),
+    ("box_dim", MapField::Listed(fields::BOX_SIZES, Elem::U8)),
     ("global_dim", MapField::Listed(fields::SIZES, Elem::U32)),
-    ("global_stride", MapField::Listed(fields::STRIDES, Elem::U64)),
-    ("element_stride", MapField::Listed(fields::STEPS, Elem::U32)),
+    ("global_stride", MapField::Stride),
+    ("element_stride", MapField::Listed(fields::STEPS, Elem::U8)),
     ("elemtype", MapField::Choice(fields::ELEM, &ELEMS)),
     ("interleave_layout", MapField::Choice(fields::MARK_END, &[Some(b'M')])),
     ("swizzle_mode", MapField::Choice(fields::SWIZZLE, &[Some(0), Some(1), Some(2), Some(3)])),
@@ -76,21 +78,21 @@ impl<'a> Lower<'_, 'a> {
             .unwrap_or(Space::Generic);
         m.take("b1024");
         let ty = self.ty(i, m)?;
-        let wide = matches!(field, MapField::Address | MapField::Listed(_, Elem::U64));
+        let wide = matches!(field, MapField::Address | MapField::Stride);
         if ty != if wide { Ty::B64 } else { Ty::B32 } {
             return self.bad_type(i, ty);
         }
         // A field of a list is named by its number besides.
         let (map, number, value) = match (field, i.operands.as_slice()) {
-            (MapField::Listed(..), [map, number, value]) => (map, Some(number), value),
-            (MapField::Listed(..), _) => return self.operands::<3>(i).map(|_| ()),
+            (MapField::Listed(..) | MapField::Stride, [map, number, value]) => (map, Some(number), value),
+            (MapField::Listed(..) | MapField::Stride, _) => return self.operands::<3>(i).map(|_| ()),
             (_, [map, value]) => (map, None, value),
             _ => return self.operands::<2>(i).map(|_| ()),
         };
         // The mark first: the field may be a part of it.
         let map = self.map_operand(map, space)?;
         let mark = self.body.literal(Bank::R32, MARK.into());
-        self.store_field(&map, space, (0, Elem::U32), mark);
+        self.store_field(&map, space, (fields::MARK, Elem::U16), mark);
         let (at, value) = match field {
             MapField::Address => ((fields::ADDRESS, Elem::U64), self.src(value, ty)?),
             MapField::Rank => {
@@ -100,13 +102,14 @@ impl<'a> Lower<'_, 'a> {
                 ((fields::DIMENSIONS, Elem::U8), sum)
             }
             MapField::Listed(first, elem) => {
-                let Some(number) = number else { unreachable!("the number was found") };
-                let (at, most) = (self.number(number)?, MOST_DIMENSIONS as u32 - u32::from(elem == Elem::U64));
-                if at >= most {
-                    let message = format!("the field has numbers 0 to {}, not {at}", most - 1);
-                    return Err(self.fault(number.at.clone(), message));
-                }
+                let at = self.place_in_list(number, MOST_DIMENSIONS as u32)?;
                 ((first + at * elem.bytes(), elem), self.src(value, ty)?)
+            }
+            MapField::Stride => {
+                let at = self.place_in_list(number, MOST_DIMENSIONS as u32 - 1)?;
+                let [lower, upper] = self.words_of(value)?;
+                self.store_field(&map, space, (fields::UPPER_STRIDES + at, Elem::U8), upper);
+                ((fields::STRIDES + 4 * at, Elem::U32), lower)
             }
             // Immediates are numbers of the ISA's tables.
             MapField::Choice(at, known) => {
@@ -122,6 +125,29 @@ impl<'a> Lower<'_, 'a> {
         };
         self.store_field(&map, space, at, value);
         Ok(())
+    }
+
+    /// The number of a field in its list of `most`.
+    fn place_in_list(&mut self, number: Option<&'a Operand<'a>>, most: u32) -> Lowered<u32> {
+        let Some(number) = number else { unreachable!("the number was found") };
+        let at = self.number(number)?;
+        if at < most {
+            return Ok(at);
+        }
+        Err(self.fault(number.at.clone(), format!("the field has numbers 0 to {}, not {at}", most - 1)))
+    }
+
+    /// The lower and the upper 32 bits of a value.
+    fn words_of(&mut self, value: &'a Operand<'a>) -> Lowered<[Arg; 2]> {
+        let (value, far) = (self.src(value, Ty::B64)?, self.body.literal(Bank::R32, 32));
+        let shifted = Arg::Reg(self.body.register(Bank::R64));
+        self.emit(Op::Alu(AluOp::Int64(IntOp::ShrU)), Class::Int, &[shifted], &[value, far], 0);
+        let narrow = Cvt { wide_from: true, ..Cvt::exact(Num::U64, Num::U32) };
+        Ok([value, shifted].map(|of| {
+            let half = Arg::Reg(self.body.register(Bank::R32));
+            self.emit(Op::Alu(AluOp::Cvt(narrow)), Class::Convert, &[half], &[of], 0);
+            half
+        }))
     }
 
     /// `[map]`, by a generic address of 64 bits or one of a space.
