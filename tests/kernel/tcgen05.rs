@@ -449,6 +449,7 @@ fn what_the_isa_leaves_undefined_and_what_is_not_supported_is_told() {
         ("tcgen05.mma.cta_group::1.kind::mxf4 [taddr], d, d, w, p;\n", "`.kind::i8` is supported"),
         ("tcgen05.ld.sync.aligned.32x32b.x2.b32 {w}, [own];\n", "this shape has 2 register(s), found 1"),
         ("tcgen05.ld.aligned.32x32b.x1.b32 {w}, [own];\n", "needs `.sync`"),
+        ("tcgen05.ld.sync.aligned.16x64b.x1.pack::16b.b32 {w}, [own];\n", "supported of `.32x32b` alone"),
         ("tcgen05.prefetch;\n", "`tcgen05` is `.alloc`"),
         ("tcgen05.cp.cta_group::1.128x256b [taddr], d;\n", "copies from shared to tensor memory"),
     ] {

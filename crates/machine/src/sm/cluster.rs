@@ -20,7 +20,7 @@ use crate::remote::{RemoteAccess, RemoteKind, RemoteSource};
 use crate::shared_memory::passes;
 use durawarp_kernel::cluster::{ClusterMisuse, owner_of};
 use durawarp_kernel::fault::FaultKind;
-use durawarp_kernel::ir::{Inst, MemKind};
+use durawarp_kernel::ir::{AtomOp, Inst, MemKind, PhaseOp};
 use durawarp_kernel::launch::Launch;
 use durawarp_kernel::semantics::atomic::{complete_bytes, swap_pair, try_atomic};
 use durawarp_kernel::warp::Warp;
@@ -85,6 +85,12 @@ impl Share<'_> {
     fn elsewhere(mut self, rank: u32, core: &mut IssueCore, lsu: &mut Lsu, m: &mut Moment<'_>) -> Result<(), Fault> {
         let launch = m.launch(&core.slots[self.warp]);
         self.check("shared", u64::from(launch.shared_bytes), core, m)?;
+        // Only the own SM knows when products are done.
+        if self.mem.atom == AtomOp::Phase(PhaseOp::ArriveBehindProducts) {
+            let what = "`tcgen05.commit` at a barrier of another CTA is not supported".to_owned();
+            let lane = self.lanes.trailing_zeros();
+            return Err(Box::new(core.slots[self.warp].fault(lane, FaultKind::Unsupported(what), launch)));
+        }
         // All checks are done before anything changes.
         let Share { warp, pc, inst, mem, bytes, lanes, address, .. } = self;
         let barriers = if inst.completes(mem) { Some(self.barriers(launch, core)?) } else { None };

@@ -160,6 +160,11 @@ impl<'a> Lower<'_, 'a> {
             let message = "a transfer of tensor memory needs a shape, `.x1` to `.x128`, and `.b32`";
             return Err(self.fault(i.opcode.at.clone(), message));
         };
+        // Which columns share a register is plain of this shape alone.
+        if packs && shape != TensorShape::Lanes32 {
+            let message = "halves of two columns in a register are supported of `.32x32b` alone";
+            return Err(self.fault(i.opcode.at.clone(), message));
+        }
         // The offset of the halves is a number behind the address.
         let mut operands: Vec<&Operand<'a>> = i.operands.iter().collect();
         if let TensorShape::Halves(apart) = &mut shape {
