@@ -101,7 +101,12 @@ fn each_fault_names_its_place_and_what_was_expected() {
         ("setmaxnreg.inc.sync.aligned.u32 264;", "2:33: 264 registers are not a multiple of 8 from 24 to 256"),
         ("setmaxnreg.dec.sync.aligned.u32 20;", "2:33: 20 registers are not a multiple of 8"),
         ("setmaxnreg.dec.sync.aligned.u32 %r1;", "2:33: expected a number"),
-        ("tcgen05.wait.sync.aligned;", "2:1: `tcgen05` is not supported (matrix instructions)"),
+        ("tcgen05.wait.sync.aligned;", "2:1: `tcgen05` is `.alloc`, `.dealloc`, `.relinquish_alloc_permit`, `.ld`,"),
+        (
+            "tcgen05.cp.cta_group::1.128x256b [%r1], %rd1;",
+            "2:9: copies from shared to tensor memory (`tcgen05` with `.cp`) are not supported",
+        ),
+        ("multimem.red.add.u32 [%rd1], %r1;", "2:1: `multimem` is not supported (multicast memory)"),
         ("mbarrier.inval.b64 [%r1];", "2:1: barriers need `.shared` and `.b64`"),
         ("vadd.s32.s32.s16 %r1, %r2, %r3;", "2:1: `vadd` on type .s16 is not supported"),
         (
