@@ -104,7 +104,7 @@ fn each_fault_names_its_place_and_what_was_expected() {
         ("tcgen05.wait.sync.aligned;", "2:1: `tcgen05` is `.alloc`, `.dealloc`, `.relinquish_alloc_permit`, `.ld`,"),
         (
             "tcgen05.cp.cta_group::1.128x256b [%r1], %rd1;",
-            "2:9: copies from shared to tensor memory (`tcgen05` with `.cp`) are not supported",
+            "2:8: copies from shared to tensor memory (`tcgen05` with `.cp`) are not supported",
         ),
         ("multimem.red.add.u32 [%rd1], %r1;", "2:1: `multimem` is not supported (multicast memory)"),
         ("mbarrier.inval.b64 [%r1];", "2:1: barriers need `.shared` and `.b64`"),
