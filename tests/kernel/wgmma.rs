@@ -104,7 +104,7 @@ impl Layout {
         self.offsets_of(start, lines, slice, 16)
     }
 
-    /// The same of elements of so many bits.
+    /// The same of elements of `bits` bits.
     pub(crate) fn offsets_of(self, start: usize, lines: usize, slice: usize, bits: usize) -> u64 {
         // Across, an atom has more lines of narrower elements; a slice has more atoms along k.
         let (atom, of_lines) = (self.atom(), if self.across { lines * bits / 128 } else { lines / 8 });

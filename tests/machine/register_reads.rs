@@ -1,34 +1,15 @@
 //! Read ports of the register file, as Huerta et al. (MICRO 2025) measured them: traces whose instructions differ in the
 //! numbers of their registers alone take cycles more where a bank has too many of them.
 
-use durawarp::Experiment;
 use durawarp::determinism::{Way, compare_all, run_one};
 use durawarp::outcome::End;
-use durawarp::run::{AnyExperiment, Recipe};
-use tempfile::TempDir;
+use durawarp::run::AnyExperiment;
 
-use crate::traces::{run, traced};
-
-/// A trace of one warp that executes these lines, then exits.
-fn warp(lines: &[String]) -> (TempDir, Recipe) {
-    let folder = tempfile::tempdir().unwrap();
-    let text: String =
-        lines.iter().enumerate().map(|(pc, line)| format!("{:04x} ffffffff {line}\n", 16 * pc)).collect();
-    let text = format!(
-        "-kernel name = ports\n-grid dim = (1,1,1)\n-block dim = (32,1,1)\n-binary version = 86\n\
-         -accelsim tracer version = 5\n#\n#BEGIN_TB\nthread block = 0,0,0\nwarp = 0\ninsts = {}\n{text}\
-         ffff ffffffff 0 EXIT 0 0 0\n#END_TB\n",
-        lines.len() + 1
-    );
-    std::fs::write(folder.path().join("kernel-1.traceg"), text).unwrap();
-    std::fs::write(folder.path().join("kernelslist.g"), "kernel-1.traceg\n").unwrap();
-    let recipe = Experiment::of(folder.path().display().to_string());
-    (folder, recipe)
-}
+use crate::traces::{one_warp, run, traced};
 
 /// Cycles that a warp takes. A `NOP` issues in one cycle, as on the card: it takes no integer unit there.
 fn cycles(machine: &str, set: &[&str], lines: &[String]) -> u64 {
-    let (_folder, recipe) = warp(lines);
+    let (_folder, recipe) = one_warp(86, 5, lines);
     let outcome = run(recipe.machine(machine).set("interval.logic_cycles", 1).changes(set).reference(false));
     assert_eq!(outcome.end, End::Finished);
     outcome.time.core_cycles

@@ -107,7 +107,7 @@ fn without_a_bound_of_registers_it_has_no_effect_and_is_told() {
     assert_eq!((bounded.kernels[0].registers_per_thread, parsed("").kernels[0].registers_per_thread), (256, 4));
 }
 
-/// Triton compiles a specialised loop of eight warps to this pair: the kernel has the most registers that there are.
+/// Triton compiles a loop of specialised warps to this: the kernel may have all registers, and its warps ask for them.
 #[test]
 fn a_kernel_of_the_most_registers_may_ask_for_256() {
     let mut bench = Bench::new(machine("hopper-h100", ""));

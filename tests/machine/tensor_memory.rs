@@ -5,14 +5,12 @@
 use crate::bench_machine::{Bench, SETTLE, machine};
 use crate::same_results::{check, threads};
 use crate::streams::{assert_goes_on, assert_same_events};
+use crate::triton::watched;
 use durawarp::crash::CrashRequest;
 use durawarp::engine::{Placement, RunEnd, RunOptions};
-use durawarp::kernel::functional::Limits;
-use durawarp::kernel::functional::scrutiny::Scrutiny;
 use durawarp::kernel::memory::Medium;
 use durawarp::machine::MachineSpec;
 use durawarp::run::Experiment;
-use durawarp::workload::{Choice, Workload};
 
 /// Kernels that Triton compiled.
 pub(crate) const PROGRAMS: [&str; 3] = [
@@ -44,7 +42,7 @@ fn cycles(spec: &MachineSpec, measured: &str) -> u64 {
     bench.run().u64s(out, 1)[0]
 }
 
-/// A product of 128 rows and so many columns.
+/// A product of 128 rows and this number of columns.
 fn product(kind: &str, columns: u32) -> String {
     let types = match kind {
         "f16" => 1 << 4,
@@ -114,7 +112,7 @@ fn a_transfer_takes_a_cycle_a_register_and_a_wait_the_latency_of_shared_memory()
     assert_eq!(of(store(8) + stored) - of(store(8)), u64::from(spec.shared.latency_cycles));
 }
 
-/// CTAs on one SM that each take so many columns for a while, and store the address of theirs.
+/// CTAs on one SM that each take `columns` columns for a while, and store the address of theirs.
 fn takers(columns: u32, ctas: u32) -> Bench {
     let mut bench = Bench::new(machine("blackwell-b200", "sm.count=1"));
     let out = bench.buffer(4096, Medium::Dram);
@@ -202,19 +200,6 @@ fn products_are_as_many_as_the_sizes_say() {
     assert_eq!(outcome.machine.name, "blackwell-b200", "the machine that such kernels have without a name");
     // One tile of 128 rows, two of 64 columns; k in steps of 16.
     assert_eq!(outcome.total("tensor", "tensor_products"), 2 * 256 / 16);
-}
-
-/// What is found in a program whose kernel is changed: races, and reads of what nobody has written.
-fn watched(program: &str, change: impl Fn(String) -> String) -> (Vec<String>, usize) {
-    let [kernel, manifest] =
-        ["kernel.ptx", "workload.toml"].map(|file| std::fs::read_to_string(format!("{program}/{file}")).unwrap());
-    let changed = change(kernel.clone());
-    let manifest = manifest.replace("file = \"kernel.ptx\"", &format!("text = '''\n{changed}'''"));
-    let workload = Workload::from_text(&manifest).unwrap_or_else(|faults| panic!("{faults}"));
-    let resolved = workload.resolve(&Choice::default()).unwrap_or_else(|faults| panic!("{faults}"));
-    let run = resolved.run_under(&Limits::default(), Scrutiny::new(true)).unwrap_or_else(|error| panic!("{error}"));
-    let races: Vec<String> = run.scrutiny().races().unwrap().iter().map(ToString::to_string).collect();
-    (races, run.scrutiny().unwritten().len())
 }
 
 #[test]

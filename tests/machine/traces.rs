@@ -56,6 +56,25 @@ pub(super) fn traced(workload: &str, stores: &str, labels: &str) -> (TempDir, Re
     (folder, Experiment::of(list.display().to_string()))
 }
 
+/// A trace of one warp that executes these lines, then exits: of a card, by a version of the tracer.
+pub(super) fn one_warp(binary: u32, version: u32, lines: &[String]) -> (TempDir, Recipe) {
+    let folder = tempfile::tempdir().unwrap();
+    // From version 6 on a line ends with an immediate.
+    let immediate = if version >= 6 { " NoVal" } else { "" };
+    let text: String =
+        lines.iter().enumerate().map(|(pc, line)| format!("{:04x} ffffffff {line}{immediate}\n", 16 * pc)).collect();
+    let text = format!(
+        "-kernel name = chain\n-grid dim = (1,1,1)\n-block dim = (32,1,1)\n-binary version = {binary}\n\
+         -accelsim tracer version = {version}\n#\n#BEGIN_TB\nthread block = 0,0,0\nwarp = 0\ninsts = {}\n{text}\
+         ffff ffffffff 0 EXIT 0 0 0{immediate}\n#END_TB\n",
+        lines.len() + 1
+    );
+    std::fs::write(folder.path().join("kernel-1.traceg"), text).unwrap();
+    std::fs::write(folder.path().join("kernelslist.g"), "kernel-1.traceg\n").unwrap();
+    let recipe = Experiment::of(folder.path().display().to_string());
+    (folder, recipe)
+}
+
 pub(super) fn run(recipe: Recipe) -> Outcome {
     let experiment = recipe.build().unwrap_or_else(|faults| panic!("{faults}"));
     AnyExperiment::from(experiment).run(&Conduct::default()).outcome

@@ -40,10 +40,19 @@ fn a_result_in_persistent_memory_survives_power_failures() {
 #[test]
 fn they_have_no_races_and_read_nothing_unwritten() {
     for program in PROGRAMS {
-        let workload = Workload::load(program).unwrap_or_else(|faults| panic!("{faults}"));
-        let resolved = workload.resolve(&Choice::default()).unwrap_or_else(|faults| panic!("{faults}"));
-        let run = resolved.run_under(&Limits::default(), Scrutiny::new(true)).unwrap_or_else(|error| panic!("{error}"));
-        let races: Vec<String> = run.scrutiny().races().unwrap().iter().map(ToString::to_string).collect();
-        assert_eq!((races, run.scrutiny().unwritten().len()), (Vec::new(), 0), "{program}");
+        assert_eq!(watched(program, |kernel| kernel), (Vec::new(), 0), "{program}");
     }
+}
+
+/// What is found in a program whose kernel is changed: races, and reads of what nobody has written.
+pub(super) fn watched(program: &str, change: impl Fn(String) -> String) -> (Vec<String>, usize) {
+    let [kernel, manifest] =
+        ["kernel.ptx", "workload.toml"].map(|file| std::fs::read_to_string(format!("{program}/{file}")).unwrap());
+    let changed = change(kernel.clone());
+    let manifest = manifest.replace("file = \"kernel.ptx\"", &format!("text = '''\n{changed}'''"));
+    let workload = Workload::from_text(&manifest).unwrap_or_else(|faults| panic!("{faults}"));
+    let resolved = workload.resolve(&Choice::default()).unwrap_or_else(|faults| panic!("{faults}"));
+    let run = resolved.run_under(&Limits::default(), Scrutiny::new(true)).unwrap_or_else(|error| panic!("{error}"));
+    let races: Vec<String> = run.scrutiny().races().unwrap().iter().map(ToString::to_string).collect();
+    (races, run.scrutiny().unwritten().len())
 }

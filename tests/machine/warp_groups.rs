@@ -5,13 +5,12 @@
 
 use crate::bench_machine::{Bench, SETTLE, machine};
 use crate::same_results::{check, threads};
+use crate::triton::watched;
 use durawarp::engine::Placement;
-use durawarp::kernel::functional::Limits;
-use durawarp::kernel::functional::scrutiny::Scrutiny;
 use durawarp::kernel::memory::Medium;
 use durawarp::machine::MachineSpec;
 use durawarp::run::Experiment;
-use durawarp::workload::{Choice, Workload};
+use durawarp::workload::Workload;
 
 /// The kernel that Triton compiled.
 const MATMUL: &str = "tests/machine/triton_matmul";
@@ -179,28 +178,19 @@ fn a_kernel_of_triton_runs_on_its_default_machine_and_counts_its_products() {
 
 #[test]
 fn a_kernel_of_triton_has_no_races_and_reads_nothing_unwritten() {
-    let [kernel, manifest] =
-        ["kernel.ptx", "workload.toml"].map(|file| std::fs::read_to_string(format!("{MATMUL}/{file}")).unwrap());
-    let watched = |kernel: &str| {
-        let manifest = manifest.replace("file = \"kernel.ptx\"", &format!("text = '''\n{kernel}'''"));
-        let workload = Workload::from_text(&manifest).unwrap_or_else(|faults| panic!("{faults}"));
-        let resolved = workload.resolve(&Choice::default()).unwrap_or_else(|faults| panic!("{faults}"));
-        let run = resolved.run_under(&Limits::default(), Scrutiny::new(true)).unwrap_or_else(|error| panic!("{error}"));
-        let races: Vec<String> = run.scrutiny().races().unwrap().iter().map(ToString::to_string).collect();
-        (races, run.scrutiny().unwritten().len())
-    };
-    assert_eq!(watched(&kernel), (Vec::new(), 0));
+    let watched = |from: &str, to: &str, times: usize| watched(MATMUL, |kernel| kernel.replacen(from, to, times));
+    assert_eq!(watched("", "", 0), (Vec::new(), 0));
     // Without the fence what `cp.async` wrote is of another proxy than what `wgmma` reads.
-    let (races, _) = watched(&kernel.replace("fence.proxy.async.shared::cta;", ""));
+    let (races, _) = watched("fence.proxy.async.shared::cta;", "", usize::MAX);
     assert!(!races.is_empty());
     for race in races {
         assert!(race.contains(" and wgmma at ") && race.contains("without a `fence.proxy.async` between"), "{race}");
     }
     // Without the barrier between the copies and it there is no order of warps.
-    let (races, _) = watched(&kernel.replacen("bar.sync \t0;", "", 1));
+    let (races, _) = watched("bar.sync \t0;", "", 1);
     assert!(races.iter().any(|race| race.contains("without order")), "{races:?}");
     // Without the wait for products, copies of the next stage write over what these read.
-    let (races, _) = watched(&kernel.replace("wgmma.wait_group.sync.aligned 1;", ""));
+    let (races, _) = watched("wgmma.wait_group.sync.aligned 1;", "", usize::MAX);
     let over = |race: &String| race.contains(": wgmma at ") && race.contains("without a wait for the end of the first");
     assert!(!races.is_empty() && races.iter().all(over), "{races:?}");
 }

@@ -37,7 +37,7 @@ impl TensorMemory {
         self.allocated.iter().map(|(_, columns)| columns).sum()
     }
 
-    /// Whether so many columns are a number that can be allocated.
+    /// Columns can be allocated in this number.
     pub fn is_size(columns: u32) -> bool {
         (32..=TENSOR_COLUMNS).contains(&columns) && columns.is_power_of_two()
     }

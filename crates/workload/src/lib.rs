@@ -260,25 +260,28 @@ impl Workload {
         matches!(self.of, WorkloadKind::Process(_))
     }
 
+    /// The kernels of its modules; none, where it is no program of kernels.
+    fn kernels(&self) -> impl Iterator<Item = &Kernel> {
+        let modules = match &self.of {
+            WorkloadKind::Kernels { programs, .. } => &programs.modules[..],
+            WorkloadKind::Process(_) | WorkloadKind::Trace(_) => &[][..],
+        };
+        modules.iter().flat_map(|module| &module.kernels).map(|kernel| &**kernel)
+    }
+
     /// It multiplies matrices or copies asynchronously: it needs a machine with tensor cores.
     pub fn needs_tensor_cores(&self) -> bool {
-        let WorkloadKind::Kernels { programs, .. } = &self.of else { return false };
-        let kernels = programs.modules.iter().flat_map(|module| &module.kernels);
-        kernels.flat_map(|kernel| &kernel.code).any(|inst| inst.op.is_of_tensor_cores())
+        self.kernels().flat_map(|kernel| &kernel.code).any(|inst| inst.op.is_of_tensor_cores())
     }
 
     /// It has products of four warps (`wgmma`).
     pub fn needs_warp_groups(&self) -> bool {
-        let WorkloadKind::Kernels { programs, .. } = &self.of else { return false };
-        let mut kernels = programs.modules.iter().flat_map(|module| &module.kernels);
-        kernels.any(|kernel| !kernel.group_products.is_empty())
+        self.kernels().any(|kernel| !kernel.group_products.is_empty())
     }
 
     /// One of its kernels has tensor memory (`tcgen05`): it needs a machine with that.
     pub fn needs_tensor_memory(&self) -> bool {
-        let WorkloadKind::Kernels { programs, .. } = &self.of else { return false };
-        let mut kernels = programs.modules.iter().flat_map(|module| &module.kernels);
-        kernels.any(|kernel| kernel.code.iter().any(|inst| matches!(inst.op, Op::Tensor(_))))
+        self.kernels().flat_map(|kernel| &kernel.code).any(|inst| matches!(inst.op, Op::Tensor(_)))
     }
 
     /// One of its launches has clusters of CTAs: it needs a machine with GPCs.

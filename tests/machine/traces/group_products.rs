@@ -1,27 +1,14 @@
 //! Products of four warps in traces: the same times as those of `wgmma` in PTX (`tests/machine/warp_groups.rs`), groups
 //! as the tracer marks them, waits by their immediates.
 
-use super::run;
-use durawarp::Experiment;
+use super::{one_warp, run};
 use durawarp::outcome::{End, Outcome};
 use durawarp::run::Recipe;
 use tempfile::TempDir;
 
 /// A trace of version 6 of one warp that executes these lines, then exits.
 fn traced(lines: &[String]) -> (TempDir, Recipe) {
-    let folder = tempfile::tempdir().unwrap();
-    let text: String =
-        lines.iter().enumerate().map(|(pc, line)| format!("{:04x} ffffffff {line} NoVal\n", 16 * pc)).collect();
-    let text = format!(
-        "-kernel name = chain\n-grid dim = (1,1,1)\n-block dim = (32,1,1)\n-binary version = 90\n\
-         -accelsim tracer version = 6\n#\n#BEGIN_TB\nthread block = 0,0,0\nwarp = 0\ninsts = {}\n{text}\
-         ffff ffffffff 0 EXIT 0 0 0 NoVal\n#END_TB\n",
-        lines.len() + 1
-    );
-    std::fs::write(folder.path().join("kernel-1.traceg"), text).unwrap();
-    std::fs::write(folder.path().join("kernelslist.g"), "kernel-1.traceg\n").unwrap();
-    let recipe = Experiment::of(folder.path().display().to_string());
-    (folder, recipe)
+    one_warp(90, 6, lines)
 }
 
 fn outcome(lines: &[String]) -> Outcome {

@@ -1,6 +1,6 @@
 //! Products of matrices in traces: the same times as those of `mma` in PTX, one cycle more or less is a fault.
 
-use super::run;
+use super::{one_warp, run};
 use durawarp::Experiment;
 use durawarp::outcome::{End, Outcome};
 use durawarp::run::Recipe;
@@ -11,19 +11,7 @@ const MORE: usize = 64;
 
 /// A trace of one warp that executes these lines, then exits.
 fn traced(lines: &[String]) -> (TempDir, Recipe) {
-    let folder = tempfile::tempdir().unwrap();
-    let text: String =
-        lines.iter().enumerate().map(|(pc, line)| format!("{:04x} ffffffff {line}\n", 16 * pc)).collect();
-    let text = format!(
-        "-kernel name = chain\n-grid dim = (1,1,1)\n-block dim = (32,1,1)\n-binary version = 80\n\
-         -accelsim tracer version = 5\n#\n#BEGIN_TB\nthread block = 0,0,0\nwarp = 0\ninsts = {}\n{text}\
-         ffff ffffffff 0 EXIT 0 0 0\n#END_TB\n",
-        lines.len() + 1
-    );
-    std::fs::write(folder.path().join("kernel-1.traceg"), text).unwrap();
-    std::fs::write(folder.path().join("kernelslist.g"), "kernel-1.traceg\n").unwrap();
-    let recipe = Experiment::of(folder.path().display().to_string());
-    (folder, recipe)
+    one_warp(80, 5, lines)
 }
 
 /// A kernel of one warp that executes these lines of PTX.

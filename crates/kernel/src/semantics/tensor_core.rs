@@ -29,7 +29,7 @@ const FACTOR_COLUMNS: u32 = 8;
 
 /// What the descriptor of an instruction says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct TensorShapeOf {
+pub(crate) struct ProductShape {
     pub(crate) op: MatrixOp,
     pub(crate) elements: GroupElements,
     pub(crate) rows: u32,
@@ -39,10 +39,10 @@ pub(crate) struct TensorShapeOf {
     across: [bool; 2],
 }
 
-impl TensorShapeOf {
+impl ProductShape {
     /// # Errors
     /// What it says that is not supported.
-    pub(crate) fn of(kind: TensorKind, descriptor: u32) -> Result<TensorShapeOf, String> {
+    pub(crate) fn of(kind: TensorKind, descriptor: u32) -> Result<ProductShape, String> {
         let bits = |from: u32, count: u32| descriptor >> from & ((1 << count) - 1);
         let not = |what: &str| format!("`tcgen05.mma` with the descriptor {descriptor:#010x}: {what}");
         if bits(2, 1) != 0 {
@@ -79,7 +79,7 @@ impl TensorShapeOf {
             return Err(not("`tf32` across, whose swizzle has atoms of 32 bytes, is not supported"));
         }
         let negates = (bits(13, 1) ^ bits(14, 1)) == 1;
-        Ok(TensorShapeOf { op: MatrixOp::dense(factors, sums, true), elements, rows, columns, negates, across })
+        Ok(ProductShape { op: MatrixOp::dense(factors, sums, true), elements, rows, columns, negates, across })
     }
 
     /// The lane of a row, from that of the address on.
@@ -98,7 +98,7 @@ pub(crate) enum TensorMisfit {
 
 /// Where a product has its factors and its sums.
 pub(crate) struct TensorOperands {
-    pub(crate) shape: TensorShapeOf,
+    pub(crate) shape: ProductShape,
     /// The address of d.
     d: u32,
     /// a in shared memory, or its address in tensor memory.
@@ -112,7 +112,7 @@ impl TensorOperands {
     /// # Errors
     /// What a descriptor says that is not supported.
     pub(crate) fn of(f: &Frame<'_>, lane: usize, kind: TensorKind, of: &TensorProduct) -> Result<Self, TensorMisfit> {
-        let shape = TensorShapeOf::of(kind, f.get32(of.instruction)[lane]).map_err(TensorMisfit::Unsupported)?;
+        let shape = ProductShape::of(kind, f.get32(of.instruction)[lane]).map_err(TensorMisfit::Unsupported)?;
         let shared = |slot, across| {
             let descriptor = f.get64(slot)[lane];
             SharedMatrix::of_tensor_core(descriptor, across, 32 / shape.elements.depth()).ok_or_else(|| {
@@ -131,7 +131,7 @@ impl TensorOperands {
         a.chain(self.b.chunks(0..self.shape.columns)).collect()
     }
 
-    /// First lane and column of an address in tensor memory, where the CTA has so many columns.
+    /// First lane and column of an address in tensor memory, from where on the CTA has these columns.
     fn place(&self, address: u32, columns: u32, memory: &TensorMemory) -> Result<[u32; 2], TensorMisfit> {
         let [lane, column] = [address >> 16, address & 0xffff];
         let last = self.shape.lane(self.shape.rows - 1);
@@ -156,7 +156,7 @@ pub(crate) fn multiply_in_tensor_memory(
     of: &TensorProduct,
     memory: &mut TensorMemory,
     shared: &[u8],
-) -> Result<TensorShapeOf, TensorMisfit> {
+) -> Result<ProductShape, TensorMisfit> {
     let operands = TensorOperands::of(f, lane, kind, of)?;
     let shape = operands.shape;
     let (adds, when) = of.adds;
@@ -195,7 +195,7 @@ pub(crate) fn multiply_in_tensor_memory(
 }
 
 /// Registers of a, as of `mma` with m = 16, from tensor memory.
-fn factor_of(shape: &TensorShapeOf, [lane, column]: [u32; 2], first: u32, memory: &mut TensorMemory) -> [V32; 4] {
+fn factor_of(shape: &ProductShape, [lane, column]: [u32; 2], first: u32, memory: &mut TensorMemory) -> [V32; 4] {
     let mut registers = [[0; LANES]; 4];
     for (n, register) in (0..).zip(&mut registers) {
         for (thread, word) in (0..).zip(register.iter_mut()) {
@@ -208,7 +208,7 @@ fn factor_of(shape: &TensorShapeOf, [lane, column]: [u32; 2], first: u32, memory
 
 /// 16 rows and 8 columns of d.
 struct Sums<'m> {
-    shape: TensorShapeOf,
+    shape: ProductShape,
     at: [u32; 2],
     first: u32,
     column: u32,
@@ -279,7 +279,7 @@ mod tests {
 
     #[test]
     fn a_descriptor_says_types_sizes_and_signs() {
-        let of = |kind, bits| TensorShapeOf::of(kind, bits);
+        let of = |kind, bits| ProductShape::of(kind, bits);
         // 128 rows, 64 columns, single precision of f16: what Triton has for a tile of that size.
         let shape = of(TensorKind::Half, 8 << 24 | 8 << 17 | 1 << 4).unwrap();
         assert_eq!((shape.rows, shape.columns, shape.negates, shape.across), (128, 64, false, [false; 2]));

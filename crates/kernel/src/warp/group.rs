@@ -70,12 +70,7 @@ impl Warp {
             let frame = Frame { regs, consts32: &launch.consts32, consts64: &launch.consts64, mask: u32::MAX };
             let factors = SharedFactors::of(&frame, operands).map_err(|misfit| self.group_fault(misfit, i, launch))?;
             let rank = (self.first_thread / LANES as u32 + i as u32) % 4;
-            // As if each lane read a chunk.
-            for chunks in factors.chunks(operands, u32::from(*columns), rank).chunks(LANES) {
-                let mut addresses = [0; 64];
-                addresses.iter_mut().zip(chunks).for_each(|(address, &chunk)| *address = chunk.into());
-                read(u64::MAX >> (64 - chunks.len()), &addresses, CHUNK_BYTES);
-            }
+            tell_chunks(&factors.chunks(operands, u32::from(*columns), rank), &mut read);
         }
         Ok(())
     }
@@ -111,5 +106,14 @@ impl Warp {
             }
         };
         Box::new(ProgramFault::new(kind, launch, self, self.pc(), lane))
+    }
+}
+
+/// Names chunks of shared memory as if each lane read one.
+pub(super) fn tell_chunks(chunks: &[u32], mut read: impl FnMut(u64, &[u64; 64], u32)) {
+    for chunks in chunks.chunks(LANES) {
+        let mut addresses = [0; 64];
+        addresses.iter_mut().zip(chunks).for_each(|(address, &chunk)| *address = chunk.into());
+        read(u64::MAX >> (64 - chunks.len()), &addresses, CHUNK_BYTES);
     }
 }

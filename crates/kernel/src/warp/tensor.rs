@@ -8,12 +8,13 @@
 //! wait for their load: values are there at once.
 
 use super::super::fault::{FaultKind, ProgramFault};
-use super::super::ir::{GROUP_ROWS, GroupElements, Inst, LANES, Slot, TensorKind, TensorShape};
+use super::super::ir::{GroupElements, Inst, LANES, Slot, TensorKind, TensorShape};
 use super::super::launch::Launch;
 use super::super::semantics::{
     CHUNK_BYTES, Frame, TensorMisfit, TensorOperands, get, merge, multiply_in_tensor_memory,
 };
 use super::super::tensor_memory::TensorMemory;
+use super::group::tell_chunks;
 use super::{Warp, lanes_of};
 
 /// What a product takes of the tensor cores.
@@ -194,7 +195,6 @@ impl Warp {
             let operations = 2 * shape.rows * shape.columns * shape.elements.depth();
             works.push(TensorWork { elements: shape.elements, operations });
         }
-        debug_assert!(works.iter().all(|work| work.operations >= GROUP_ROWS), "a product has rows");
         Ok(works)
     }
 
@@ -217,12 +217,7 @@ impl Warp {
             let frame = Frame { regs, consts32: &launch.consts32, consts64: &launch.consts64, mask: u32::MAX };
             let operands = TensorOperands::of(&frame, lane % LANES, kind, product)
                 .map_err(|misfit| self.tensor_misfit(misfit, lane, launch))?;
-            // As if each lane read a chunk.
-            for chunks in operands.chunks().chunks(LANES) {
-                let mut addresses = [0; 64];
-                addresses.iter_mut().zip(chunks).for_each(|(address, &chunk)| *address = chunk.into());
-                read(u64::MAX >> (64 - chunks.len()), &addresses, CHUNK_BYTES);
-            }
+            tell_chunks(&operands.chunks(), &mut read);
         }
         Ok(())
     }

@@ -17,7 +17,7 @@ pub(super) struct Admission<'a> {
 }
 
 impl Admission<'_> {
-    /// Whether it may begin on so many SMs; `alone`: no other launch runs.
+    /// Whether it may begin on a machine of `sms` SMs; `alone`: no other launch runs.
     ///
     /// # Errors
     /// Why it cannot.

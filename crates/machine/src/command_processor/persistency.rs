@@ -88,7 +88,8 @@ impl HostPersistency {
         (self.left > 0).then_some(self.left)
     }
 
-    /// Begins the next write-back, on so many slices, where a launch waits for one and none is under way.
+    /// Begins the next write-back, in which `slices` slices take part, where a launch waits for one and none
+    /// is under way.
     pub(super) fn begins_write_back(&mut self, slices: u32) -> bool {
         let begins = self.left == 0 && !self.ended.is_empty();
         if begins {

@@ -22,8 +22,9 @@ use std::collections::VecDeque;
 
 use crate::coalescer::lanes_of;
 use durawarp_checkpoint::value;
-use durawarp_kernel::ir::{GroupElements, GroupProduct, GroupStep, Inst, MemKind};
+use durawarp_kernel::ir::{GroupProduct, GroupStep, MemKind};
 use durawarp_kernel::launch::Launch;
+use durawarp_kernel::warp::Warp;
 use durawarp_persist::handler::SmEvent;
 
 use super::cta::CtaSlot;
@@ -94,22 +95,22 @@ impl ProductQueue {
     }
 }
 
-/// What a warp reads of shared memory for its part carries knowledge of fences, as a load does.
-pub(super) fn read_by_group(
+/// What a product of a warp reads of shared memory carries knowledge of fences, as a load does. `each_read`
+/// names the lanes, the addresses and the bytes of each chunk.
+pub(super) fn read_factors(
     warp: usize,
     slot: &mut WarpSlot,
     cta: &mut CtaSlot,
-    inst: &Inst,
-    lanes: u64,
     launch: &Launch,
     host: &mut SmHost,
+    each_read: impl FnOnce(&Warp, &mut dyn FnMut(u64, &[u64; 64], u32)) -> Result<(), Fault>,
 ) -> Result<(), Fault> {
     slot.order.fenced = slot.order.fenced.max(cta.fenced);
     if !cta.writers.are_watched() {
         return Ok(());
     }
     let (memory, mut read) = (u64::from(launch.shared_bytes), false);
-    slot.warp.each_group_read(inst, launch, lanes, |lanes, addresses, bytes| {
+    each_read(&slot.warp, &mut |lanes, addresses, bytes| {
         // What lies beyond is a fault, which the product reports.
         let inside = lanes_of(lanes).map(|lane| addresses[lane]).filter(|at| at + u64::from(bytes) <= memory);
         read |= cta.writers.access(warp as u8, MemKind::Load, inside, bytes);
@@ -123,13 +124,10 @@ pub(super) fn read_by_group(
 impl TensorSpec {
     /// The times of a product on an SM of `schedulers` schedulers.
     pub(super) fn group_times(&self, product: &GroupProduct, schedulers: u32) -> GroupTimes {
-        let rate = self.group_rate(product.elements);
-        assert!(rate > 0, "a machine without such products has refused the kernel");
+        let (rate, tail) = self.rate_and_tail(product.elements);
         // A warp has a quarter of the work, a scheduler its share of the rate.
         let work = (u64::from(product.operations()) * u64::from(schedulers)).div_ceil(4 * u64::from(rate)) as u32;
         let issue = self.group_issue_cycles * u32::from(product.columns).div_ceil(64);
-        let of_integers = matches!(product.elements, GroupElements::Bytes | GroupElements::Bits);
-        let tail = if of_integers { self.group_integer_tail_cycles } else { self.group_tail_cycles };
         let sooner = if product.a_in_registers { self.group_registers_cycles } else { 0 };
         GroupTimes { issue, work, interval: work.max(issue), tail: tail.saturating_sub(sooner) }
     }

@@ -216,11 +216,16 @@ pub(super) struct TensorTimes {
 impl TensorSpec {
     /// The times of a product in tensor memory.
     pub(super) fn tensor_times(&self, of: TensorWork) -> TensorTimes {
-        let rate = self.group_rate(of.elements);
-        assert!(rate > 0, "a machine without such products has refused the kernel");
-        let of_integers = matches!(of.elements, GroupElements::Bytes | GroupElements::Bits);
-        let tail = if of_integers { self.group_integer_tail_cycles } else { self.group_tail_cycles };
+        let (rate, tail) = self.rate_and_tail(of.elements);
         TensorTimes { work: of.operations.div_ceil(rate), tail }
+    }
+
+    /// The rate of products of four warps, or in tensor memory, and the tail behind their work.
+    pub(super) fn rate_and_tail(&self, elements: GroupElements) -> (u32, u32) {
+        let rate = self.group_rate(elements);
+        assert!(rate > 0, "a machine without such products has refused the kernel");
+        let of_integers = matches!(elements, GroupElements::Bytes | GroupElements::Bits);
+        (rate, if of_integers { self.group_integer_tail_cycles } else { self.group_tail_cycles })
     }
 
     /// The machine has tensor cores.

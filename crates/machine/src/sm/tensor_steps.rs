@@ -4,18 +4,17 @@
 //! values in the order of issue, whatever is under way.
 
 use durawarp_kernel::fault::FaultKind;
-use durawarp_kernel::ir::{Inst, MemKind, TensorKind, TensorStep};
+use durawarp_kernel::ir::{Inst, TensorStep};
 use durawarp_kernel::launch::Launch;
 use durawarp_kernel::semantics::atomic::arrive_once;
-use durawarp_persist::handler::SmEvent;
 
 use super::core::IssueCore;
+use super::group::read_factors;
 use super::handler_host::SmHost;
 use super::launches::LaunchTable;
 use super::parameters::TensorSpec;
 use super::slots::Fault;
 use super::wait::Wait;
-use crate::coalescer::lanes_of;
 
 /// An instruction of a warp, issued.
 pub(super) struct TensorIssue<'a> {
@@ -76,9 +75,12 @@ pub(super) fn step_tensor(
             slot.not_before = done.max(cycle + 1);
         }
         TensorStep::Multiply(kind) => {
-            read_factors(core, &issue, kind, launch, host)?;
-            let (slot, shared) = (&mut core.slots[warp], &core.ctas[cta].shared);
-            let works = slot.warp.multiply_tensor(inst, kind, launch, lanes, core.tensor.memory_mut(cta), shared)?;
+            let of = &mut core.ctas[cta];
+            read_factors(warp, slot, of, launch, host, |warp, read| {
+                warp.each_tensor_read(inst, kind, launch, lanes, read)
+            })?;
+            let memory = core.tensor.memory_mut(cta);
+            let works = slot.warp.multiply_tensor(inst, kind, launch, lanes, memory, &of.shared)?;
             for work in works {
                 core.tensor.multiply(cta, spec.tensor_times(work), cycle);
             }
@@ -86,32 +88,6 @@ pub(super) fn step_tensor(
     }
     core.slots[warp].warp.advance();
     Ok(true)
-}
-
-/// What a product reads of shared memory carries knowledge of fences, as a load does.
-fn read_factors(
-    core: &mut IssueCore,
-    issue: &TensorIssue<'_>,
-    kind: TensorKind,
-    launch: &Launch,
-    host: &mut SmHost,
-) -> Result<(), Fault> {
-    let slot = &mut core.slots[issue.warp];
-    let cta = &mut core.ctas[usize::from(slot.cta)];
-    slot.order.fenced = slot.order.fenced.max(cta.fenced);
-    if !cta.writers.are_watched() {
-        return Ok(());
-    }
-    let (memory, mut read) = (u64::from(launch.shared_bytes), false);
-    slot.warp.each_tensor_read(issue.inst, kind, launch, issue.lanes, |lanes, addresses, bytes| {
-        // What lies beyond is a fault, which the product reports.
-        let inside = lanes_of(lanes).map(|lane| addresses[lane]).filter(|at| at + u64::from(bytes) <= memory);
-        read |= cta.writers.access(issue.warp as u8, MemKind::Load, inside, bytes);
-    })?;
-    if read {
-        host.tell(&SmEvent::SharedRead);
-    }
-    Ok(())
 }
 
 /// A warp has its columns: their address goes to its register.

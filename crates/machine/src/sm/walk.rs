@@ -42,7 +42,7 @@ use super::cluster::{ended, perform, write_answer};
 use super::combine::Cleaned;
 use super::copies::{arrive, write_copy};
 use super::cta::CtaSlot;
-use super::group::read_by_group;
+use super::group::read_factors;
 use super::launches::LaunchTable;
 use super::lsu::GRID;
 use super::memory::issue_memory;
@@ -416,7 +416,9 @@ impl Sm {
             return Ok(());
         }
         let cta = &mut self.core.ctas[usize::from(slot.cta)];
-        read_by_group(warp, slot, cta, inst, lanes, launch, &mut self.host)?;
+        read_factors(warp, slot, cta, launch, &mut self.host, |warp, read| {
+            warp.each_group_read(inst, launch, lanes, read)
+        })?;
         slot.warp.multiply_group(inst, launch, lanes, &cta.shared)?;
         self.record.tensor.group_products += 1;
         // The tensor cores of its scheduler are taken in the order of issue, whenever the work begins.

@@ -12,6 +12,7 @@ use durawarp_base::document::{Draft, Form, FormKind, Override, ParameterTable, S
 use durawarp_base::spec::Key;
 use durawarp_machine::MachineSpec;
 use durawarp_machine::cpu::CpuSpec;
+use durawarp_machine::sm::TensorSpec;
 use durawarp_schemes::catalogue;
 
 /// A machine, resolved: one with a GPU, unless `S` says otherwise.
@@ -63,21 +64,27 @@ impl MachineConfig {
     }
 }
 
+/// The machine with a GPU of this name or path has something of its tensor cores; one that cannot be read has
+/// not.
+fn has(name_or_path: &str, what: impl FnOnce(&TensorSpec) -> bool) -> bool {
+    MachineConfig::load(name_or_path, &[]).is_ok_and(|machine: MachineConfig| what(&machine.spec.tensor))
+}
+
 /// The machine with a GPU of this name or path has tensor cores; one that cannot be read has none.
 pub fn has_tensor_cores(name_or_path: &str) -> bool {
-    MachineConfig::load(name_or_path, &[]).is_ok_and(|machine: MachineConfig| machine.spec.tensor.is_present())
+    has(name_or_path, TensorSpec::is_present)
 }
 
 /// The machine with a GPU of this name or path has products of four warps (`wgmma`); one that cannot be read
 /// has none.
 pub fn has_warp_groups(name_or_path: &str) -> bool {
-    MachineConfig::load(name_or_path, &[]).is_ok_and(|machine: MachineConfig| machine.spec.tensor.has_groups())
+    has(name_or_path, TensorSpec::has_groups)
 }
 
 /// The machine with a GPU of this name or path has tensor memory (`tcgen05`); one that cannot be read has
 /// none.
 pub fn has_tensor_memory(name_or_path: &str) -> bool {
-    MachineConfig::load(name_or_path, &[]).is_ok_and(|machine: MachineConfig| machine.spec.tensor.has_memory())
+    has(name_or_path, TensorSpec::has_memory)
 }
 
 impl<S: ComputeSpec> MachineConfig<S> {

@@ -67,6 +67,20 @@ pub fn demands(scheme: &dyn Scheme) -> Demands {
     Demands { undo_logs: scheme.logs(), persistent: scheme.regions().is_some() }
 }
 
+/// The first instruction of each kernel that is `wanted`, by its place in the text; a kernel of several
+/// launches once.
+fn first_of_each(workload: &Resolved, wanted: impl Fn(&Kernel, usize) -> bool) -> Vec<(&Kernel, String)> {
+    let mut found: Vec<(&Kernel, String)> = Vec::new();
+    for kernel in workload.kernels() {
+        let pc = (0..kernel.code.len()).find(|&pc| wanted(kernel, pc));
+        if let Some(pc) = pc.filter(|_| found.iter().all(|(seen, _)| seen.name != kernel.name)) {
+            let pos = kernel.pos[pc];
+            found.push((kernel, format!("{}:{}:{}", kernel.file, pos.line, pos.column)));
+        }
+    }
+    found
+}
+
 /// What only some machines with tensor cores have.
 #[derive(Clone, Copy)]
 struct Rare {
@@ -100,15 +114,10 @@ const RARE: [Rare; 2] = [
 /// The first instruction of each kernel that takes something rare which the machine lacks; a kernel of
 /// several launches once.
 fn rare_missing(workload: &Resolved, machine: &MachineConfig, rare: Rare) -> Vec<Diagnostic> {
-    let mut seen: Vec<&str> = Vec::new();
     let mut faults = Vec::new();
-    for kernel in workload.kernels() {
-        let lacks = |pc: &usize| (rare.lacks)(kernel, &kernel.code[*pc], &machine.spec.tensor);
-        let Some(pc) = (0..kernel.code.len()).find(lacks).filter(|_| !seen.contains(&kernel.name.as_str())) else {
-            continue;
-        };
-        seen.push(&kernel.name);
-        let pos = kernel.pos[pc];
+    for (kernel, place) in
+        first_of_each(workload, |kernel, pc| (rare.lacks)(kernel, &kernel.code[pc], &machine.spec.tensor))
+    {
         // Only now: to ask the machines is to read them all.
         let names: Vec<&str> = MACHINES.iter().map(|(name, _)| *name).filter(|name| (rare.has)(name)).collect();
         let message = format!(
@@ -118,7 +127,7 @@ fn rare_missing(workload: &Resolved, machine: &MachineConfig, rare: Rare) -> Vec
             machine.name,
             names.join(", ")
         );
-        let fault = Diagnostic::nowhere(&format!("{}:{}:{}", kernel.file, pos.line, pos.column), message);
+        let fault = Diagnostic::nowhere(&place, message);
         faults.push(match workload.is_trace() {
             true => fault.with_help("`HGMMA = \"NOP\"` in a file of `--opcodes` lets such products pass without time"),
             false => fault,
@@ -130,19 +139,11 @@ fn rare_missing(workload: &Resolved, machine: &MachineConfig, rare: Rare) -> Vec
 /// The first instruction of each kernel that takes tensor cores, or a copy past the registers, which the same
 /// machines have; a kernel of several launches once.
 fn tensor_cores_missing(workload: &Resolved, machine: &str) -> Vec<Diagnostic> {
-    let mut seen: Vec<&str> = Vec::new();
     let mut faults = Vec::new();
-    for kernel in workload.kernels() {
+    for (kernel, place) in first_of_each(workload, |kernel, pc| {
         // An instruction of a trace has no operation, and its class says the unit.
-        let of_tensor_cores = |pc: &usize| {
-            kernel.code[*pc].op.is_of_tensor_cores() || matches!(kernel.class[*pc], Class::Matrix | Class::MatrixHalf)
-        };
-        let Some(pc) = (0..kernel.code.len()).find(of_tensor_cores) else { continue };
-        if seen.contains(&kernel.name.as_str()) {
-            continue;
-        }
-        seen.push(&kernel.name);
-        let pos = kernel.pos[pc];
+        kernel.code[pc].op.is_of_tensor_cores() || matches!(kernel.class[pc], Class::Matrix | Class::MatrixHalf)
+    }) {
         let names: Vec<&str> = MACHINES.iter().map(|(name, _)| *name).filter(|name| has_tensor_cores(name)).collect();
         let message = format!(
             "kernel `{}` multiplies matrices or copies asynchronously here, and {machine} has no tensor cores \
@@ -150,7 +151,7 @@ fn tensor_cores_missing(workload: &Resolved, machine: &str) -> Vec<Diagnostic> {
             kernel.name,
             names.join(", ")
         );
-        let fault = Diagnostic::nowhere(&format!("{}:{}:{}", kernel.file, pos.line, pos.column), message);
+        let fault = Diagnostic::nowhere(&place, message);
         faults.push(match workload.is_trace() {
             true => fault.with_help("`HMMA = \"FFMA\"` in a file of `--opcodes` times such products on other units"),
             false => fault,
@@ -163,20 +164,13 @@ fn tensor_cores_missing(workload: &Resolved, machine: &str) -> Vec<Diagnostic> {
 /// lines leave when their region may have ended, so that nothing of it could be resumed.
 fn bulk_copies_in_regions(workload: &Resolved, scheme: &str) -> Vec<Diagnostic> {
     let mut faults: Vec<Diagnostic> = Vec::new();
-    let mut seen: Vec<&str> = Vec::new();
-    for kernel in workload.kernels() {
-        let Some(pc) = kernel.code.iter().position(|inst| matches!(inst.op, Op::Bulk(_))) else { continue };
-        if seen.contains(&kernel.name.as_str()) {
-            continue;
-        }
-        seen.push(&kernel.name);
-        let pos = kernel.pos[pc];
+    for (kernel, place) in first_of_each(workload, |kernel, pc| matches!(kernel.code[pc].op, Op::Bulk(_))) {
         let message = format!(
             "kernel `{}` copies in bulk here, and `{scheme}` makes recoverable regions of kernels: lines of a bulk \
              copy leave after the region that issued it may have ended",
             kernel.name
         );
-        faults.push(Diagnostic::nowhere(&format!("{}:{}:{}", kernel.file, pos.line, pos.column), message));
+        faults.push(Diagnostic::nowhere(&place, message));
     }
     faults
 }
