@@ -1,5 +1,6 @@
 //! Every reader of files, with valid files of its kind.
 
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -261,9 +262,15 @@ fn traces() -> Vec<Reader> {
         reader(name, weight, files(&[small.join(changed).to_str().unwrap()]), read)
     };
     let tracez = copy("trace-packed", packed).join("kernel-1.tracez");
-    let both = ["kernel-1.tracez", "kernel-2.tracez"].map(|name| packed.join(name).to_str().unwrap().to_owned());
+    let all = [1, 2, 3].map(|number| packed.join(format!("kernel-{number}.tracez")).to_str().unwrap().to_owned());
+    // Copies, barriers and clusters, as text.
+    let mut of_hopper = Vec::new();
+    let compressed = std::fs::File::open(packed.join("kernel-3.traceg.xz")).unwrap();
+    lzma_rust2::XzReader::new(compressed, true).read_to_end(&mut of_hopper).unwrap();
+    let hopper = folder("trace-hopper").join("kernel-3.traceg");
     vec![
-        reader("trace-packed", 6, files(&both.each_ref().map(String::as_str)), by_file(tracez, load)),
+        reader("trace-packed", 6, files(&all.each_ref().map(String::as_str)), by_file(tracez, load)),
+        reader("trace-hopper", 6, vec![of_hopper], by_file(hopper, load)),
         one("trace", 12, "kernel-1.traceg", "kernelslist.g"),
         one("trace-xz", 3, "kernel-2.traceg.xz", "kernelslist.g"),
         one("trace-list", 3, "kernelslist.g", "kernelslist.g"),

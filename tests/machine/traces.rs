@@ -1,6 +1,7 @@
 //! Instruction traces on the timed machine. A trace of one of our own kernels comes to what the kernel comes to: the same
 //! instructions and the same accesses at every level of memory, and nearly the same cycles.
 
+mod beside;
 mod export;
 mod group_products;
 mod opcodes;
@@ -221,6 +222,16 @@ fn a_packed_trace_has_the_statistics_of_its_text_to_the_bit() {
         assert_eq!(statistics(&of_packed), statistics(&of_text), "{name}");
         assert_eq!(of_packed.workload["workload"], format!("packed-{name}"));
     }
+    // Of Hopper: two clusters, in each of which both CTAs load six tiles and a half of one for both.
+    let [of_packed, of_text] = ["tracez", "traceg.xz"]
+        .map(|end| run(packed(&format!("kernel-3.{end}")).machine("hopper-h100").reference(false)));
+    assert_eq!(of_packed.end, End::Finished);
+    assert_eq!(statistics(&of_packed), statistics(&of_text));
+    let counted = |name: &str| of_packed.total("bulk", name);
+    assert_eq!(["bulk_loads", "bulk_multicasts", "bulk_stores"].map(counted), [4 * 12, 4 * 6, 4]);
+    assert_eq!(counted("bulk_reads"), 4 * 6 * (128 + 64));
+    assert_eq!(of_packed.total("tensor", "group_products"), 4 * 4 * 6 * 4);
+    assert!(of_packed.workload["trace"]["stood_in"].as_object().unwrap().is_empty());
     // A list of both, with a copy: 4 CTAs of 4 warps with 26 instructions, one of 2, of which two warps are empty.
     let whole = run(packed("kernelslist.g"));
     assert_eq!(whole.warp_instructions(), (4 * 4 - 1) * 26 + 1 + 12 + 1);
@@ -239,7 +250,7 @@ fn a_packed_trace_is_the_same_at_every_number_of_threads() {
 }
 
 #[test]
-fn the_copy_engine_of_a_trace_moves_nothing_and_that_is_told() {
+fn copies_whose_barriers_are_not_in_the_trace_are_made_and_that_is_told() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("kernel-1.traceg");
     let text = "-kernel name = copy\n-grid dim = (1,1,1)\n-block dim = (32,1,1)\n-binary version = 90\n\
@@ -249,11 +260,13 @@ fn the_copy_engine_of_a_trace_moves_nothing_and_that_is_told() {
                 0020 ffffffff 0 EXIT 0 0 0 NoVal\n#END_TB\n";
     std::fs::write(&path, text).unwrap();
     let outcome = run(Experiment::of(path.display().to_string()).machine("titan-x"));
-    assert_eq!([outcome.warp_instructions(), outcome.total("l2", "reads")], [3, 0]);
-    let stood_in = serde_json::json!({ "UBLKCP as NOP": 1, "UTMALDG as NOP": 1 });
-    assert_eq!(outcome.workload["trace"]["stood_in"], stood_in);
-    let told = "what is a MOV or a NOP accesses no memory: 1 UBLKCP as NOP, 1 UTMALDG as NOP";
-    assert!(outcome.validity.iter().any(|caveat| caveat.text.ends_with(told)));
+    // 8192 bytes at two addresses 128 bytes apart: 33 lines are one after the other, and 32 of them are read twice.
+    assert_eq!([outcome.warp_instructions(), outcome.total("l2", "reads")], [3, 64]);
+    let told = |end: &str| outcome.validity.iter().any(|caveat| caveat.text.contains(end));
+    assert!(told("in 1 launches barriers in shared memory order nothing"));
+    // Where it goes, its name does not say.
+    assert_eq!(outcome.workload["trace"]["stood_in"], serde_json::json!({ "UBLKCP as NOP": 1 }));
+    assert!(told("what is a MOV or a NOP accesses no memory: 1 UBLKCP as NOP"));
 }
 
 #[test]

@@ -171,6 +171,8 @@ pub enum Op {
     /// A step of products of four warps. A product's operands are entry `imm` of [`Kernel::group_products`].
     /// Executed by `Warp::multiply_group`. All lanes take part.
     WarpGroup(GroupStep),
+    /// A warp of a trace waits at the `mbarrier` of each lane for the end of the phase of this parity.
+    AwaitPhase(bool),
     /// A step of tensor memory and its products. Executed by `Warp::tensor_step`. All lanes take part but in
     /// a product, which is of a lane.
     Tensor(TensorStep),
@@ -181,7 +183,7 @@ impl Op {
     /// barriers.
     pub fn is_of_tensor_cores(&self) -> bool {
         match self {
-            Op::Matrix(_) | Op::Copies(_) | Op::WarpGroup(_) | Op::Tensor(_) => true,
+            Op::Matrix(_) | Op::Copies(_) | Op::WarpGroup(_) | Op::Tensor(_) | Op::AwaitPhase(_) => true,
             Op::Mem(mem) => {
                 matches!(mem.kind, MemKind::Matrix(_) | MemKind::Copy) || matches!(mem.atom, AtomOp::Phase(_))
             }

@@ -476,16 +476,21 @@ impl Launch {
         })
     }
 
-    /// A launch of a kernel whose warps follow a trace: it takes no parameters, and its constants are zeros.
+    /// A launch of a kernel whose warps follow a trace: it takes no parameters, and its constants are those
+    /// that the kernel states.
     pub fn of_trace(kernel: Arc<Kernel>, [grid, block]: [[u32; 3]; 2], addresses: Arc<AddressMap>) -> Launch {
+        let stated = |source: &ConstSource| match *source {
+            ConstSource::Literal(value) => value,
+            _ => 0,
+        };
         Launch {
             grid,
-            cluster: [1; 3],
+            cluster: kernel.bounds.cluster.unwrap_or([1; 3]),
             block,
             shared_bytes: kernel.shared_bytes,
             registers_per_thread: kernel.registers_per_thread,
-            consts32: vec![[0; LANES]; kernel.consts32.len()],
-            consts64: vec![[0; LANES]; kernel.consts64.len()],
+            consts32: kernel.consts32.iter().map(|source| [stated(source) as u32; LANES]).collect(),
+            consts64: kernel.consts64.iter().map(|source| [stated(source); LANES]).collect(),
             const_bank: Arc::default(),
             textures: Vec::new(),
             addresses,

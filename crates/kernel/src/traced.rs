@@ -6,9 +6,14 @@
 //! An instruction's lanes are its active lanes for which its guard held.
 //!
 //! Invariants: the steps of a warp end with the exit of its last lane; a lane that has exited is in no later
-//! step. Not modelled: values. Loads give zeros, stores write zeros, atomics add zeros.
+//! step. Not modelled: values. Loads give zeros, stores write zeros, atomics add zeros; but barriers in
+//! shared memory count what the trace says, since steps wait for them.
+
+mod copies;
 
 use std::fmt;
+
+pub use copies::TracedCopy;
 
 use durawarp_checkpoint::value;
 
@@ -58,14 +63,35 @@ pub(super) struct Accesses {
     steps: u32,
     accesses: Vec<StepAccess>,
     listed: Vec<u64>,
+    /// Copies of the copy engine, and their steps.
+    copies: Vec<StepCopy>,
 }
 
-value!(record Accesses { steps, accesses, listed });
+value!(record Accesses { steps, accesses, listed, copies });
+
+/// The copy of a step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct StepCopy {
+    step: u32,
+    copy: TracedCopy,
+}
+
+value!(record StepCopy { step, copy });
 
 impl Accesses {
+    fn step(&self, left: usize) -> u32 {
+        self.steps - 1 - left as u32
+    }
+
+    /// The copy of the step after which `left` steps follow; none where that has none.
+    pub(super) fn copy_of_step(&self, left: usize) -> Option<&TracedCopy> {
+        let at = self.copies.binary_search_by_key(&self.step(left), |copy| copy.step).ok()?;
+        Some(&self.copies[at].copy)
+    }
+
     /// Sets the addresses of lanes, ascending, in the step after which `left` steps follow.
     pub(super) fn of_step(&self, left: usize, lanes: impl Iterator<Item = usize>, out: &mut [u64; 64]) {
-        let step = self.steps - 1 - left as u32;
+        let step = self.step(left);
         let Ok(at) = self.accesses.binary_search_by_key(&step, |access| access.step) else {
             panic!("step {step} of a trace has no addresses");
         };
@@ -128,6 +154,15 @@ impl WarpTrace {
             AddressForm::Each { from }
         };
         self.accesses.accesses.push(StepAccess { step, form });
+    }
+
+    /// What the copy engine moves for the last step.
+    ///
+    /// # Panics
+    /// Without a step.
+    pub fn copy(&mut self, copy: TracedCopy) {
+        let step = self.way.len() as u32 - 1;
+        self.accesses.copies.push(StepCopy { step, copy });
     }
 
     /// Puts another instruction in the place of a step's.

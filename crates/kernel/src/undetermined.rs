@@ -126,6 +126,7 @@ pub(super) fn is_seen(inst: &Inst) -> bool {
         | Op::BulkGroups(_)
         | Op::Matrix(_)
         | Op::WarpGroup(_)
+        | Op::AwaitPhase(_)
         | Op::Tensor(_) => false,
     }
 }

@@ -33,7 +33,7 @@ use smallvec::SmallVec;
 use super::ir::{Barrier, BarrierRed, CONST, Hazards, Inst, Kernel, LANES, NONE, Op, Slot, Special};
 use super::launch::Launch;
 use super::semantics::{Frame, executor};
-use super::traced::{Accesses, WarpTrace};
+use super::traced::{Accesses, TracedCopy, WarpTrace};
 
 pub use super::semantics::Registers;
 pub use bulk::{BulkOperands, MovedBytes, SharedPiece, UnreadMap};
@@ -154,11 +154,20 @@ impl Warp {
     }
 
     /// The addresses of `lanes` in the step of its trace that is at hand.
+    ///
+    /// # Panics
+    /// Without a trace, or addresses of that step.
     #[cold]
-    fn traced_addresses(&self, lanes: u64, out: &mut [u64; 64]) {
+    pub fn traced_addresses(&self, lanes: u64, out: &mut [u64; 64]) {
         let Some(accesses) = &self.traced else { panic!("an address of a trace, and no trace") };
         // All that is below but the bottom is still to come.
         accesses.of_step(self.below.len() - 1, lanes_of(lanes), out);
+    }
+
+    /// What the copy engine moves for the step of its trace that is at hand; none without a trace, or a copy.
+    #[cold]
+    pub fn traced_copy(&self) -> Option<&TracedCopy> {
+        self.traced.as_ref()?.copy_of_step(self.below.len() - 1)
     }
 
     fn write_specials(&mut self, launch: &Launch) {

@@ -54,6 +54,7 @@ mod standing;
 mod tensor_memory;
 mod tensor_steps;
 mod timeline;
+mod traced;
 mod wait;
 mod walk;
 mod wiring;
@@ -429,6 +430,10 @@ impl Sm {
                     return;
                 }
             }
+        }
+        // Whatever ends a phase happens before or in a cycle.
+        if self.core.awaiting != 0 {
+            traced::end_phases(&mut self.core, cycle, self.p.shared.latency_cycles, launches);
         }
     }
 

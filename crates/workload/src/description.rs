@@ -70,6 +70,10 @@ pub struct TraceDescription {
     pub renamed: BTreeMap<String, u64>,
     /// Warps without instructions; each executes an exit that the trace does not have.
     pub empty_warps: u64,
+    /// Launches whose barriers in shared memory order nothing, as the trace does not say what these count.
+    pub barriers_unknown: u64,
+    /// Launches with clusters whose CTAs begin one by one, as the trace has not all of them.
+    pub clusters_unknown: u64,
     /// Lines of the list that are neither a kernel nor a copy, by their first word.
     pub ignored_lines: BTreeMap<String, u64>,
 }

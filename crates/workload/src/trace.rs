@@ -14,9 +14,10 @@
 //! | `plan` | a trace ready to run, as data |
 //! | `source` | CTAs of a kernel, read when they start |
 //! | `survey` | a file before the run |
-//! | `cta` | the walk through the lines of a CTA |
+//! | `cta`, `cta_beside` | the walk through the lines of a CTA; through what goes on beside its warps |
+//! | `beside` | what a file says of that |
 //! | `layout` | addresses of the trace to addresses of the machine |
-//! | `code`, `opcodes`, `products`, `opcode_table` | instructions as the machine executes them |
+//! | `code`, `opcodes`, `asynchronous`, `products`, `opcode_table` | instructions as the machine executes them |
 //! | `labels` | what a scheme needs to know |
 //! | `file` | a kernel's file of whatever kind |
 //! | `header`, `instruction`, `words`, `list`, `lines`, `faults` | the format as text |
@@ -29,9 +30,12 @@
 //! file that changes during a run fails it. Not modelled: values and all that depends on them (atomics add
 //! zeros, loops are as long as in the trace), texture and surface accesses, the time of copies.
 
+mod asynchronous;
+mod beside;
 pub(crate) mod choice;
 mod code;
 mod cta;
+mod cta_beside;
 mod faults;
 mod file;
 mod frames;

@@ -255,6 +255,7 @@ impl Alone<'_, '_> {
             | Op::Registers(_)
             | Op::WarpGroup(_)
             | Op::Tensor(_)
+            | Op::AwaitPhase(_)
             | Op::Grid(_) => {
                 return false;
             }

@@ -404,8 +404,9 @@ impl Cta {
                     }
                     self.warps[w].advance();
                 }
-                // Copies happen at once here: nothing is left to wait for.
-                Op::Nop | Op::Copies(_) | Op::BulkGroups(_) => warp.advance(),
+                // Copies happen at once here: nothing is left to wait for. Traces alone wait for phases, and
+                // are not executed here.
+                Op::Nop | Op::Copies(_) | Op::BulkGroups(_) | Op::AwaitPhase(_) => warp.advance(),
                 Op::Pm(op) => {
                     if lanes == 0 {
                         warp.advance();

@@ -156,6 +156,13 @@ pub fn arrive_once(shared: &mut [u8], barrier: u64) -> Result<(), PhaseMisuse> {
     step_barrier(PhaseOp::Arrive, shared, barrier, 1)
 }
 
+/// The phase of this parity, the current one or that before it, is over at a barrier in shared memory, which
+/// is there and aligned.
+pub fn phase_is_over(shared: &[u8], barrier: u64, parity: bool) -> bool {
+    let word = &shared[barrier as usize..barrier as usize + 8];
+    phase::is_over_by_parity(u64::from_le_bytes(word.try_into().expect("eight bytes")), parity.into())
+}
+
 fn step_barrier(op: PhaseOp, shared: &mut [u8], barrier: u64, a: u64) -> Result<(), PhaseMisuse> {
     let word = &mut shared[barrier as usize..barrier as usize + 8];
     let old = u64::from_le_bytes((&*word).try_into().expect("eight bytes"));

@@ -29,7 +29,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 
 use crate::msg::{CommandProcessorMsg, Line, MAX_LINE_BYTES, Msg, Payload, Request, RequestKind, sectors_touched};
 use crate::remote::{CopySource, RemotePart};
@@ -58,6 +58,7 @@ use super::moment::Moment;
 use super::parameters::BulkCounters;
 use super::requests::load_waits;
 use super::slots::{Fault, WarpSlot};
+use super::traced::operands_of;
 use super::wait::Wait;
 
 /// Where a read has how many bytes of a copy lie before it, those of maps have this bit.
@@ -155,7 +156,11 @@ impl CopyEngine {
     ) -> Result<bool, Fault> {
         let mut waits = false;
         let launch = m.launch(slot);
-        let copies: SmallVec<[_; 2]> = slot.warp.bulk_copies(inst, bulk, launch, lanes).collect();
+        let traced = slot.warp.traced_copy();
+        let copies: SmallVec<[_; 2]> = match traced {
+            None => slot.warp.bulk_copies(inst, bulk, launch, lanes).collect(),
+            Some(copy) => smallvec![Ok((lanes.trailing_zeros(), bulk, operands_of(copy)))],
+        };
         for copied in copies {
             let fault = |(lane, kind)| Box::new(slot.fault(lane, kind, launch));
             let (lane, bulk, operands) = copied.map_err(fault)?;
@@ -170,9 +175,22 @@ impl CopyEngine {
             let grouped = bulk.kind.writes_global();
             let tickets = grouped.then(|| self.groups[warp].each_mut().map(CopyGroups::begin));
             let (warp, lane, pc) = (warp as u8, lane as u8, slot.warp.pc());
-            let (sent, left, apart, landed) = (0, 0, 0, false);
-            let copy =
-                BulkCopy { warp, lane, pc, bulk, operands, sent, left, tickets, home, peers, apart, landed, map };
+            let copy = BulkCopy {
+                warp,
+                lane,
+                pc,
+                bulk,
+                operands,
+                sent: 0,
+                left: 0,
+                tickets,
+                home,
+                peers,
+                apart: 0,
+                landed: false,
+                map,
+                traced: traced.cloned().map(Box::new),
+            };
             let number = insert(&mut self.copies, &mut self.free, copy);
             self.sending.push_back(number);
             if unread {
@@ -236,7 +254,7 @@ impl CopyEngine {
         if copy.sent == 0 && m.cycle < self.next_start {
             return None;
         }
-        let (requests, bytes) = match CopyPart::of(&copy.operands, copy.sent, m.w.line_bytes) {
+        let (requests, bytes) = match copy.part(copy.sent, m.w.line_bytes) {
             CopyPart::Absent(bytes) => (0, self.fill(number, bytes, core, m.w.index)),
             CopyPart::Line(part) if copy.bulk.kind == BulkKind::Cancel => {
                 let place = core.ctas[usize::from(core.slots[usize::from(copy.warp)].cta)].launch;
@@ -448,7 +466,7 @@ impl CopyEngine {
         self.free_reads.push(read);
         let copy = &self.copies[usize::from(number)];
         if copy.bulk.kind == BulkKind::Load {
-            let CopyPart::Line(part) = CopyPart::of(&copy.operands, at, line_bytes) else {
+            let CopyPart::Line(part) = copy.part(at, line_bytes) else {
                 unreachable!("a line came for elements that are not there");
             };
             self.bring(number, at, &line.bytes[part.offset as usize..][..part.bytes as usize], core, sm);
@@ -464,7 +482,7 @@ impl CopyEngine {
             let cta = &mut core.ctas[usize::from(slot.cta)];
             // As a store to shared memory does, it carries what its warp knows of fences.
             cta.fenced = cta.fenced.max(slot.order.fenced);
-            for SharedPiece { from, shared, bytes } in copy.operands.pieces(at, found.len() as u32) {
+            for SharedPiece { from, shared, bytes } in copy.pieces(at, found.len() as u32) {
                 cta.writers.access(copy.warp, MemKind::Store, std::iter::once(shared as u64), bytes as u32);
                 let (to, came) = (&mut cta.shared[shared..shared + bytes], &found[from..from + bytes]);
                 put_elements(copy.bulk.atom, copy.bulk.elem, to, came);

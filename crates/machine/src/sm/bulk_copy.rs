@@ -4,8 +4,9 @@
 
 use durawarp_checkpoint::value;
 use durawarp_kernel::ir::Bulk;
-use durawarp_kernel::tensor_map::MAP_BYTES;
-use durawarp_kernel::warp::BulkOperands;
+use durawarp_kernel::tensor_map::{MAP_BYTES, TileRun};
+use durawarp_kernel::traced::TracedCopy;
+use durawarp_kernel::warp::{BulkOperands, SharedPiece};
 use smallvec::SmallVec;
 
 use super::copies::Ticket;
@@ -36,9 +37,32 @@ pub(super) struct BulkCopy {
     pub(super) landed: bool,
     /// The tensor's map that is read first, as far as it has come.
     pub(super) map: Option<Box<MapRead>>,
+    /// Where it lies in global memory, of a copy of a trace, which names no place in shared memory.
+    pub(super) traced: Option<Box<TracedCopy>>,
 }
 
-value!(record BulkCopy { warp, lane, pc, bulk, operands, sent, left, tickets, home, peers, apart, landed, map });
+value!(record BulkCopy { warp, lane, pc, bulk, operands, sent, left, tickets, home, peers, apart, landed, map, traced });
+
+impl BulkCopy {
+    /// The part from its byte `at` on.
+    #[inline]
+    pub(super) fn part(&self, at: u32, line_bytes: u32) -> CopyPart {
+        match &self.traced {
+            None => CopyPart::of(&self.operands, at, line_bytes),
+            Some(traced) => {
+                let (global, bytes) = traced.run(at);
+                CopyPart::of_run(TileRun { global, bytes }, at, line_bytes)
+            }
+        }
+    }
+
+    /// Where `bytes` bytes from its byte `at` on lie in shared memory, where it says.
+    #[inline]
+    pub(super) fn pieces(&self, at: u32, bytes: u32) -> impl Iterator<Item = SharedPiece> + use<> {
+        let known = if self.traced.is_some() { 0 } else { bytes };
+        self.operands.pieces(at, known)
+    }
+}
 
 /// A tensor's map in global memory on its way to the engine.
 #[derive(Debug)]
@@ -89,7 +113,11 @@ pub(super) struct LinePart {
 impl CopyPart {
     /// The part of a copy from its byte `at` on.
     pub(super) fn of(operands: &BulkOperands, at: u32, line_bytes: u32) -> CopyPart {
-        let run = operands.run(at, line_bytes);
+        Self::of_run(operands.run(at, line_bytes), at, line_bytes)
+    }
+
+    /// The part at the beginning of a run, which begins with the copy's byte `at`.
+    fn of_run(run: TileRun, at: u32, line_bytes: u32) -> CopyPart {
         let Some(from) = run.global else { return CopyPart::Absent(run.bytes) };
         let offset = (from % u64::from(line_bytes)) as u32;
         let bytes = (line_bytes - offset).min(run.bytes);

@@ -76,7 +76,7 @@ impl PartQueue {
     pub(super) fn send(&mut self, copy: &mut BulkCopy, from: CopySource, at: u32, found: &[u8]) {
         for &to in &copy.peers {
             let mut part = self.part(from, to, None);
-            for SharedPiece { shared, bytes, .. } in copy.operands.pieces(at, found.len() as u32) {
+            for SharedPiece { shared, bytes, .. } in copy.pieces(at, found.len() as u32) {
                 part.pieces.push((shared as u32, bytes as u8));
             }
             part.data[..found.len()].copy_from_slice(found);

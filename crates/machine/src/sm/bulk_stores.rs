@@ -42,7 +42,7 @@ pub(super) fn send_line(
     slot.order.fenced = slot.order.fenced.max(cta.fenced);
     // The line's bytes, which a swizzle has in several places.
     let mut bytes = [0; 128];
-    for SharedPiece { from, shared, bytes: length } in copy.operands.pieces(part.at, part.bytes) {
+    for SharedPiece { from, shared, bytes: length } in copy.pieces(part.at, part.bytes) {
         if cta.writers.access(warp, MemKind::Load, std::iter::once(shared as u64), length as u32) {
             m.host.tell(&SmEvent::SharedRead);
         }

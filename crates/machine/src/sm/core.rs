@@ -45,6 +45,8 @@ pub(super) struct IssueCore {
     pub(super) tensor: TensorUnit,
     /// Reads of registers of traced kernels.
     pub(super) register_reads: RegisterReads,
+    /// Warps that wait for phases of barriers in shared memory, a bit each.
+    pub(super) awaiting: u64,
     /// The host's cache is asked ahead for the registers of a warp's next instruction.
     pub(super) prefetches: bool,
     /// Values of instructions may wait ([`Warp::defer`](durawarp_kernel::warp::Warp::defer)).
@@ -52,7 +54,7 @@ pub(super) struct IssueCore {
 }
 
 state!(IssueCore {
-    sized: slots, ctas; parts: schedulers, register_reads; saved: timers, accounts, class_counts, copies, products, tensor, prefetches, defers; kept: warp_size,
+    sized: slots, ctas; parts: schedulers, register_reads; saved: timers, accounts, class_counts, copies, products, tensor, awaiting, prefetches, defers; kept: warp_size,
     latency, interval
 });
 
@@ -73,6 +75,7 @@ impl IssueCore {
             products: (0..p.sm.warps).map(|_| ProductQueue::default()).collect(),
             tensor: TensorUnit::new(p.tensor.memory_columns, p.sm.ctas, p.sm.warps),
             register_reads: RegisterReads::new(p),
+            awaiting: 0,
             prefetches: false,
             defers: false,
         }

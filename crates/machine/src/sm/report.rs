@@ -38,11 +38,13 @@ fn describe(core: &IssueCore, index: usize, slot: &WarpSlot, launch: &Launch) ->
         },
         Wait::Latency => "a result of fixed latency".to_owned(),
         Wait::Register => "memory data for its next instruction's registers".to_owned(),
+        // What goes on beside it, by groups.
         Wait::Copies(kept) => format!("its groups of asynchronous copies but the last {kept}"),
         Wait::Bulk(kept) => format!("its groups of bulk copies but the last {kept}"),
         Wait::BulkDurable => format!("{} bulk copies to be durable", under_way.bulk),
         Wait::BulkReads(kept) => format!("its groups of bulk copies but the last {kept} to read shared memory"),
         Wait::TensorMemory => core.tensor.describe(index),
+        Wait::Phase => "the end of a phase of an `mbarrier`, which its trace awaits".to_owned(),
         Wait::Registers => core.ctas[usize::from(slot.cta)].registers.describe(index),
         Wait::Prerequisites => "the launches before its own in the stream to be over".to_owned(),
         Wait::Cluster => core.ctas[usize::from(slot.cta)].describe_cluster(),

@@ -91,7 +91,7 @@ fn resident<'a>(slot: usize, launches: &LaunchTable, core: &'a IssueCore, lsu: &
         Wait::Performed(_) | Wait::Released(_) | Wait::Durable { .. } => Stands::Runs,
         Wait::Bulk(_) | Wait::BulkReads(_) | Wait::BulkDurable | Wait::Registers | Wait::TensorMemory => Stands::Runs,
         // Words of other CTAs, or of the command processor, may be on their way.
-        Wait::Cluster | Wait::Prerequisites => Stands::Runs,
+        Wait::Cluster | Wait::Prerequisites | Wait::Phase => Stands::Runs,
     };
     let cta = &core.ctas[usize::from(at.cta)];
     let open = lsu.open_loads().filter(|load| usize::from(load.warp) == slot);

@@ -11,6 +11,7 @@
 //! | `Prerequisites` | the launches that its own depends on are over | barrier |
 //! | `Registers` | the pool of its CTA has those that it asks for | barrier |
 //! | `TensorMemory` | columns of tensor memory are free | barrier |
+//! | `Phase` | the phases are over that it awaits at barriers in shared memory, as its trace says | barrier |
 //! | `Copies` | all its groups of asynchronous copies but the last ones have arrived | memory |
 //! | `Bulk` | all its groups of bulk copies but the last ones are complete | memory |
 //! | `BulkReads` | these have read shared memory | memory |
@@ -50,6 +51,8 @@ pub(super) enum Wait {
     Registers,
     /// Columns of tensor memory that other warps of the SM have.
     TensorMemory,
+    /// Phases of barriers in shared memory.
+    Phase,
     /// Its groups of asynchronous copies, but the last ones, of this number.
     Copies(u32),
     /// Its groups of bulk copies, but the last ones, of this number.
@@ -88,7 +91,7 @@ pub(super) enum Wait {
 }
 
 value!(choice Wait {
-    NoWarp, Issue, Latency, Register, Barrier, Cluster, Prerequisites, Registers, TensorMemory, Copies(groups), Bulk(groups), BulkReads(groups), BulkDurable, Performed(then), Released(then),
+    NoWarp, Issue, Latency, Register, Barrier, Cluster, Prerequisites, Registers, TensorMemory, Phase, Copies(groups), Bulk(groups), BulkReads(groups), BulkDurable, Performed(then), Released(then),
     Durable { ordered, flushing, then }, Marker(scope), Peers(scope), FrontEnd, Drained,
 });
 
@@ -155,9 +158,8 @@ impl Wait {
             Wait::Issue => Account::Ready,
             Wait::Latency => Account::Execution,
             Wait::Register | Wait::Copies(_) | Wait::Bulk(_) | Wait::BulkReads(_) => Account::Memory,
-            Wait::Barrier | Wait::Cluster | Wait::Prerequisites | Wait::Registers | Wait::TensorMemory => {
-                Account::Barrier
-            }
+            Wait::Barrier | Wait::Cluster | Wait::Prerequisites => Account::Barrier,
+            Wait::Registers | Wait::TensorMemory | Wait::Phase => Account::Barrier,
             Wait::Performed(_) | Wait::Released(_) => Account::Fence,
             Wait::Durable { .. } | Wait::BulkDurable => Account::Persist,
             Wait::Marker(_) | Wait::Peers(_) | Wait::FrontEnd => Account::Persist,

@@ -52,6 +52,7 @@ use super::requests::{BULK_SHIFT, Stepped};
 use super::seat::Seat;
 use super::slots::{Fault, count};
 use super::tensor_steps::{TensorIssue, step_tensor};
+use super::traced::await_phase;
 use super::wait::{Account, AfterFence, Wait};
 
 /// A cycle of an SM, with the fields that it takes.
@@ -376,6 +377,12 @@ impl Sm {
                         self.fail(*fault, cx);
                         return;
                     }
+                }
+            }
+            Op::AwaitPhase(parity) => {
+                let times = (cycle, self.p.shared.latency_cycles);
+                if !await_phase(&mut self.core, warp, (lanes, parity), times, launches) {
+                    return;
                 }
             }
             Op::Machine(read) => {

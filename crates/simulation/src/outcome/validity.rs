@@ -132,6 +132,18 @@ impl Judge<'_> {
                 "{warps} warps have no instruction in the trace; each executes an exit, which is counted"
             ));
         }
+        // What goes on beside warps and is not in the trace.
+        if let Some(launches @ 1..) = trace["barriers_unknown"].as_u64() {
+            texts.push(format!(
+                "in {launches} launches barriers in shared memory order nothing, since the trace does not say all that they \
+                 count; what the copy engine moves is moved, and nobody waits for it"
+            ));
+        }
+        if let Some(launches @ 1..) = trace["clusters_unknown"].as_u64() {
+            texts.push(format!(
+                "in {launches} launches CTAs of clusters begin one by one, since the trace has not all of them"
+            ));
+        }
         texts
     }
 

@@ -4,6 +4,9 @@
 //! range of persistent memory, it is one of several copies under way. Each variant is an instruction of the
 //! kernel's code, so that the machine meets traced kernels as it meets any other.
 //!
+//! What goes on beside a warp has its rows from version 6 of a trace on. A kernel of whose barriers in shared
+//! memory not all is known has none: loads of its copy engine have their traffic, and complete nowhere.
+//!
 //! Registers stand on the scoreboard as predicates, which take a word each, and no register file is kept.
 //! Predicate 0 is never true: it guards instructions whose mask was empty. Registers of the trace follow, and
 //! then places for copies past the registers (`LDGSTS`), which `DEPBAR` waits for.
@@ -15,6 +18,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+use super::asynchronous::{AsyncStep, BarrierStep, copy_instruction, copy_wait};
 use super::group_products::GroupShape;
 use super::header::TraceHeader;
 use super::instruction::{TraceLine, register_after};
@@ -24,9 +28,9 @@ use super::opcodes::{Operation, operation_of, registers_written, width_of};
 use super::operands::operand_reads;
 use super::products::MatrixProduct;
 use durawarp_kernel::ir::{
-    AddressIn, AtomOp, Barrier, BarrierRed, CONST, CacheOp, Class, Elem, GroupProduct, GroupStep, Guard, Hazards, Inst,
-    Kernel, MOST_CHECKS, Mem, MemKind, NEVER, NONE, Op, OperandReads, PmOp, Scope, Slot, SourcePos, Space, StoreHint,
-    TensorTables,
+    AddressIn, AtomOp, Barrier, BarrierRed, BulkKind, BulkStep, CONST, CacheOp, Class, ConstSource, Elem, GroupProduct,
+    GroupStep, Guard, Hazards, Inst, Kernel, LaunchBounds, MOST_CHECKS, Mem, MemKind, NEVER, NONE, Op, OperandReads,
+    PmOp, Scope, Slot, SourcePos, Space, StoreHint, TensorTables,
 };
 
 /// Groups of copies past the registers that a warp may have under way; a wait for an older one passes.
@@ -121,11 +125,29 @@ pub(crate) enum TraceVariant {
     Wait(u8),
     /// A wait for all groups of products of four warps but the last ones, of this number.
     GroupWait(u8),
+    /// A wait for all groups of stores of the copy engine but the last ones, of this number.
+    CopyWait(u8),
+    /// A step at a barrier in shared memory.
+    Barrier(BarrierStep),
+    /// A barrier of the CTA by its number, for so many threads, or all; the warp waits, or arrives only.
+    Named { id: u8, threads: u16, waits: bool },
+}
+
+/// What is known of that which goes on beside the warps of a kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Beside {
+    /// Nothing: the trace is older.
+    #[default]
+    Nothing,
+    /// Copies and clusters; of barriers in shared memory too little.
+    Copies,
+    All,
 }
 
 /// The instructions of a kernel.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct TraceCode {
+    knows: Beside,
     templates: Vec<Template>,
     by_text: BTreeMap<Box<[u8]>, u32>,
     variants: Vec<(u32, TraceVariant)>,
@@ -133,6 +155,19 @@ pub(crate) struct TraceCode {
 }
 
 impl TraceCode {
+    /// None so far.
+    pub(crate) fn new(knows: Beside) -> TraceCode {
+        TraceCode { knows, ..TraceCode::default() }
+    }
+
+    /// What an opcode does beside its warp, as far as that is known.
+    fn beside(&self, opcode: &str) -> Option<AsyncStep> {
+        match (self.knows, AsyncStep::of(opcode)?) {
+            (Beside::Nothing, _) | (Beside::Copies, AsyncStep::Barrier(_)) => None,
+            (_, step) => Some(step),
+        }
+    }
+
     /// The template of a line, if it is known.
     pub(crate) fn find(&self, line: &TraceLine<'_>) -> Option<u32> {
         self.by_text.get(line.text).copied()
@@ -145,6 +180,14 @@ impl TraceCode {
         let known = table.known(name)?;
         let opcode = format!("{known}{}", &line.opcode[name.len()..]);
         let operation = match operation_of(known)? {
+            // What another opcode is timed as, the user's table says.
+            Operation::Unserved(_) if self.beside(&opcode).is_some() && name == known => {
+                Operation::Beside(self.beside(&opcode)?)
+            }
+            // Order between proxies, and a test that goes on whatever it finds, have the time of their issue.
+            Operation::Unserved(_) if self.knows == Beside::All && ["FENCE", "SYNCS"].contains(&known) => {
+                Operation::Compute(Class::Control)
+            }
             Operation::Product(_) => Operation::Product(MatrixProduct::of(&opcode)),
             Operation::GroupProduct(_) => Operation::GroupProduct(GroupShape::of(&opcode)),
             operation => operation,
@@ -159,6 +202,7 @@ impl TraceCode {
                 | Operation::Branch
                 | Operation::Exit
                 | Operation::Barrier
+                | Operation::Beside(_)
                 | Operation::Fence
                 | Operation::AsyncGroup
                 | Operation::AsyncWait
@@ -218,7 +262,7 @@ impl TraceCode {
     }
 
     /// The kernel of this code.
-    pub(crate) fn kernel(&self, header: &TraceHeader, labels: &Labels, file: &str, memory: KernelMemory) -> Kernel {
+    pub(crate) fn kernel(&self, header: &TraceHeader, labels: &Labels, file: &str, needs: KernelNeeds) -> Kernel {
         // A result may take four registers from the named one on.
         let named = |template: &Template| template.dst.iter().map(|&first| register_after(first, 3)).max();
         let registers = self.templates.iter().filter_map(|t| named(t).max(t.read().max())).max();
@@ -235,7 +279,7 @@ impl TraceCode {
             slots64: 0,
             predicates: 1 + registers + COPIES as u16,
             // Stores write zeros.
-            consts32: vec![durawarp_kernel::ir::ConstSource::Literal(0)],
+            consts32: vec![ConstSource::Literal(0)],
             consts64: Vec::new(),
             fragments: Vec::new(),
             group_products: Vec::new(),
@@ -243,12 +287,12 @@ impl TraceCode {
             specials: Vec::new(),
             params: Vec::new(),
             param_bytes: 0,
-            shared_bytes: memory.shared_bytes,
+            shared_bytes: needs.shared_bytes,
             dynamic_shared: false,
-            local_bytes: memory.local_bytes,
+            local_bytes: needs.local_bytes,
             stack_bytes: 0,
             registers_per_thread: header.registers_per_thread,
-            bounds: Default::default(),
+            bounds: LaunchBounds { cluster: needs.cluster, ..LaunchBounds::default() },
             textures: Vec::new(),
             surfaces: Vec::new(),
             releases: Vec::new(),
@@ -257,9 +301,16 @@ impl TraceCode {
             virtual_registers: [0; 3],
         };
         let board = Scoreboard { registers, none: kernel.no_register() };
+        let mut numbers = Vec::new();
         for (at, &(template, variant)) in self.variants.iter().enumerate() {
             let template = self.template(template);
-            let (mut inst, class) = instruction(template, variant, labels, at as u32);
+            let (mut inst, class) = match variant {
+                TraceVariant::Barrier(step) => {
+                    let (op, class, src) = step.instruction(&mut numbers);
+                    (Inst { op, guard: Guard::ALWAYS, dst: [NONE; 4], src, imm: 0 }, class)
+                }
+                _ => instruction(template, variant, labels, (at as u32, self.knows)),
+            };
             if let Some(product) = template.group_product() {
                 inst.imm = kernel.group_products.len() as i32;
                 kernel.group_products.push(product);
@@ -272,6 +323,7 @@ impl TraceCode {
             kernel.operand_reads.push(if added { OperandReads::default() } else { template.operands });
             kernel.pos.push(SourcePos { line: template.line, column: 1 });
         }
+        kernel.consts64 = numbers.into_iter().map(ConstSource::Literal).collect();
         kernel
     }
 }
@@ -292,11 +344,12 @@ fn stand(opcode: &str, operation: Operation) -> Option<String> {
     }
 }
 
-/// What a CTA and a thread need beside registers.
+/// What a CTA and a thread need beside registers, and the CTAs of a cluster.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct KernelMemory {
+pub(crate) struct KernelNeeds {
     pub(crate) shared_bytes: u32,
     pub(crate) local_bytes: u32,
+    pub(crate) cluster: Option<[u32; 3]>,
 }
 
 /// Where registers stand on the scoreboard.
@@ -323,7 +376,7 @@ impl Scoreboard {
             }
         };
         match variant {
-            TraceVariant::WriteBack | TraceVariant::Persist => {}
+            TraceVariant::WriteBack | TraceVariant::Persist | TraceVariant::CopyWait(_) => {}
             TraceVariant::Wait(places) => {
                 (0..8).filter(|place| places >> place & 1 == 1).for_each(|p| read(self.copy(p)))
             }
@@ -355,7 +408,12 @@ impl Scoreboard {
 }
 
 /// The instruction of a variant, which stands at `at` in the code, and its class.
-fn instruction(template: &Template, variant: TraceVariant, labels: &Labels, at: u32) -> (Inst, Class) {
+fn instruction(
+    template: &Template,
+    variant: TraceVariant,
+    labels: &Labels,
+    (at, knows): (u32, Beside),
+) -> (Inst, Class) {
     let zero = [CONST; 4];
     let none = [NONE; 4];
     let (op, class, dst) = match (variant, template.operation) {
@@ -375,9 +433,22 @@ fn instruction(template: &Template, variant: TraceVariant, labels: &Labels, at: 
             (Op::Mem(mem(template, MemKind::Reduction, Space::Generic, variant)), Class::Mem, none)
         }
         (_, Operation::Fence) => (Op::Fence(template.scope()), Class::Control, none),
+        (_, Operation::Beside(AsyncStep::Copy(kind))) => {
+            // Without barriers a load has its traffic.
+            let kind = if knows != Beside::All && kind == BulkKind::Load { BulkKind::Prefetch } else { kind };
+            (copy_instruction(kind, &template.opcode), Class::Mem, none)
+        }
+        (_, Operation::Beside(AsyncStep::CommitCopies)) => (Op::BulkGroups(BulkStep::Commit), Class::Control, none),
+        (_, Operation::Beside(AsyncStep::Cluster(step))) => (Op::Cluster(step), Class::Control, none),
+        (_, Operation::Beside(AsyncStep::Barrier(_))) => (Op::Nop, Class::Control, none),
+        (TraceVariant::CopyWait(kept), _) => (copy_wait(kept), Class::Control, none),
         (_, Operation::Barrier) if labels.persists_at_barriers => (Op::Pm(PmOp::BarrierWg), Class::Control, none),
         (_, Operation::Barrier) => {
-            let barrier = Barrier { id: 0, wait: true, threads: 0, red: BarrierRed::None, in_registers: false };
+            let (id, threads, wait) = match variant {
+                TraceVariant::Named { id, threads, waits } => (id, threads, waits),
+                _ => (0, 0, true),
+            };
+            let barrier = Barrier { id, wait, threads, red: BarrierRed::None, in_registers: false };
             (Op::Barrier(barrier), Class::Control, none)
         }
         // Where it leads is the trace's affair: the path on the stack ends at the next instruction.

@@ -3,7 +3,7 @@
 //! ```text
 //!   #BEGIN_TB
 //!   thread block = x,y,z
-//!   cluster id = x,y,z         and two more of clusters, from version 6 on
+//!   cluster id = x,y,z         and two more of clusters, from version 6 on: `cluster cta`, `cluster rank`
 //!   warp = W
 //!   insts = K
 //!   K lines
@@ -14,16 +14,21 @@
 //! instructions.
 //!
 //! Copies past the registers (`LDGSTS`) belong to groups, which `LDGDEPBAR` ends and `DEPBAR` waits for. A
-//! group is taken for complete with its last copy: loads of a warp come back nearly in order.
+//! group is taken for complete with its last copy: loads of a warp come back nearly in order. What goes on
+//! beside warps otherwise is in [`super::cta_beside`].
 //!
 //! Invariants: every warp of the CTA is in its text and ends with the exit of all its lanes; a lane that has
-//! exited executes nothing. A warp of `insts = 0` executes an exit that the walk adds: a warp must end.
+//! exited executes nothing. A warp of `insts = 0` executes an exit that the walk adds: a warp must end. Lines
+//! around a loop that polled (`REPLAY_START`, `REPLAY_END`) are no instructions; an exit that ends a warp
+//! within such a loop is that of all its lanes.
 //! Source: Accel-Sim's trace parser.
 
 use std::io;
 
 use smallvec::SmallVec;
 
+use super::asynchronous::is_unknown;
+use super::beside::{BesideWalk, ClusterPlace, GroupOf, named, stores_kept};
 use super::code::{COPIES, TraceCode, TraceVariant};
 use super::faults::{TraceFaults, shown};
 use super::header::TraceHeader;
@@ -32,8 +37,9 @@ use super::labels::{Labels, StoresAre};
 use super::lines::TraceLines;
 use super::opcode_table::OpcodeTable;
 use super::opcodes::{Operation, names};
-use super::words::LineFault;
+use super::words::{LineFault, RegisterValues};
 use durawarp_base::diagnostic::Diagnostic;
+use durawarp_kernel::host::GlobalRange;
 use durawarp_kernel::ir::Space;
 use durawarp_kernel::memory::{LOCAL_WINDOW, SHARED_WINDOW};
 use durawarp_kernel::traced::WarpTrace;
@@ -131,6 +137,11 @@ pub(crate) trait AddressPlaces {
     /// # Errors
     /// One that has no place.
     fn global(&mut self, addresses: &mut [u64], bytes: u32) -> Result<(), String>;
+    /// The pieces, one behind the other, in which a range of global memory lies.
+    ///
+    /// # Errors
+    /// One of its addresses has no place.
+    fn stretch(&mut self, range: GlobalRange, piece: &mut dyn FnMut(GlobalRange)) -> Result<(), String>;
     /// Offsets in the CTA's shared memory.
     fn shared(&mut self, addresses: &mut [u64], bytes: u32);
     /// Addresses of the thread's local memory, which become offsets.
@@ -152,7 +163,7 @@ impl CodeAccess<'_> {
         }
     }
 
-    fn template(&mut self, line: &TraceLine<'_>, number: u32, table: &OpcodeTable) -> Option<u32> {
+    pub(super) fn template(&mut self, line: &TraceLine<'_>, number: u32, table: &OpcodeTable) -> Option<u32> {
         match (self.code().find(line), self) {
             (Some(known), _) => Some(known),
             (None, CodeAccess::Growing(code)) => code.add(line, number, table),
@@ -160,7 +171,7 @@ impl CodeAccess<'_> {
         }
     }
 
-    fn variant(&mut self, template: u32, variant: TraceVariant) -> Option<u32> {
+    pub(super) fn variant(&mut self, template: u32, variant: TraceVariant) -> Option<u32> {
         match self {
             CodeAccess::Growing(code) => Some(code.add_variant(template, variant)),
             CodeAccess::Fixed(code) => code.find_variant(template, variant),
@@ -170,7 +181,7 @@ impl CodeAccess<'_> {
 
 /// A warp under way.
 #[derive(Debug, Default)]
-struct WarpWalk {
+pub(super) struct WarpWalk {
     number: u32,
     line: u32,
     declared: Option<u64>,
@@ -178,11 +189,13 @@ struct WarpWalk {
     /// Lanes that there are, and of these those that have exited.
     lanes: u32,
     exited: u32,
-    trace: WarpTrace,
+    pub(super) trace: WarpTrace,
     /// The last copy of the group that has not ended: its step and template.
     copy: Option<(usize, u32)>,
-    /// Groups that have ended: whether a copy is in each.
-    groups: Vec<bool>,
+    /// Groups that have ended.
+    pub(super) groups: Vec<GroupOf>,
+    /// It is in a loop that polled.
+    polls: bool,
 }
 
 impl WarpWalk {
@@ -190,7 +203,8 @@ impl WarpWalk {
     fn awaited(&self, pending: usize) -> u8 {
         let until = self.groups.len().saturating_sub(pending);
         let from = self.groups.len().saturating_sub(COPIES as usize);
-        (from..until).filter(|&group| self.groups[group]).fold(0, |places, group| places | 1 << (group as u32 % COPIES))
+        let copies = (from..until).filter(|&group| self.groups[group] == GroupOf::Copies);
+        copies.fold(0, |places, group| places | 1 << (group as u32 % COPIES))
     }
 }
 
@@ -202,6 +216,7 @@ pub(crate) struct CtaWalk<'a, P> {
     pub(crate) code: CodeAccess<'a>,
     pub(crate) places: P,
     pub(crate) faults: &'a mut TraceFaults,
+    pub(crate) beside: BesideWalk,
     /// Warps without instructions, which an added exit ends.
     pub(crate) empty_warps: u64,
 }
@@ -209,7 +224,20 @@ pub(crate) struct CtaWalk<'a, P> {
 /// The exit of a warp that has no instruction, as a line would say it.
 fn added_exit(lanes: u32) -> TraceLine<'static> {
     let (dst, src) = (SmallVec::new(), SmallVec::new());
-    TraceLine { mask: lanes, text: b"0 EXIT 0 0", opcode: "EXIT", dst, src, width: 0, ends_group: false, imm: 0 }
+    TraceLine {
+        mask: lanes,
+        text: b"0 EXIT 0 0",
+        opcode: "EXIT",
+        dst,
+        src,
+        width: 0,
+        ends_group: false,
+        imm: 0,
+        imm2: None,
+        copy: None,
+        results: 0,
+        values: RegisterValues::default(),
+    }
 }
 
 impl<P: AddressPlaces> CtaWalk<'_, P> {
@@ -221,6 +249,7 @@ impl<P: AddressPlaces> CtaWalk<'_, P> {
         let (mut index, mut current, mut addresses) = (None, None, Vec::new());
         // Lines of a warp that is told of are passed over.
         let (mut last, mut passed_over) = (0, false);
+        self.beside.place = ClusterPlace::default();
         for (number, line) in cta.lines() {
             last = number;
             if let Some(text) = line.strip_prefix(b"thread block = ") {
@@ -233,8 +262,12 @@ impl<P: AddressPlaces> CtaWalk<'_, P> {
                 let declared = self.number(number, line, text);
                 let warp: &mut WarpWalk = warp;
                 warp.declared = declared;
-            } else if line.starts_with(b"cluster ") {
-                // Which cluster the CTA is of: CTAs start one by one.
+            } else if let Some(text) = line.strip_prefix(b"cluster ") {
+                // From version 6 on; before, no CTA has a place in one.
+                if !self.beside.place.read(text) {
+                    let expected = "expected `cluster id = X,Y,Z`, `cluster cta = X,Y,Z` or `cluster rank = N`";
+                    self.wrong(number, line, expected);
+                }
             } else if let Some(warp) = &mut current {
                 warp.seen += 1;
                 if let Err(fault) = self.instruction(warp, number, line, &mut addresses) {
@@ -334,7 +367,17 @@ impl<P: AddressPlaces> CtaWalk<'_, P> {
         line: &[u8],
         addresses: &mut Vec<u64>,
     ) -> Result<(), LineFault> {
-        let read = read_line(line, self.header.format, addresses)?;
+        let mut read = read_line(line, self.header.format, addresses)?;
+        match read.opcode {
+            "REPLAY_START" => warp.polls = true,
+            "REPLAY_END" => warp.polls = false,
+            // The loop that it was in was recorded once, of the lanes that left it first.
+            "EXIT" if warp.polls && warp.declared == Some(warp.seen) => read.mask = warp.lanes & !warp.exited,
+            _ => {}
+        }
+        if matches!(read.opcode, "REPLAY_START" | "REPLAY_END") {
+            return Ok(());
+        }
         // Lanes first: what a wrong mask would do to the warp is told of, and not done.
         let whole = |message: String| LineFault { at: 0..line.len(), message };
         if read.mask & !warp.lanes != 0 || read.mask & warp.exited != 0 {
@@ -359,11 +402,19 @@ impl<P: AddressPlaces> CtaWalk<'_, P> {
         };
         let template = self.code.code().template(at);
         let (operation, bytes, scope) = (template.operation, template.bytes, template.scope());
+        if matches!(operation, Operation::Unserved(_)) && is_unknown(&template.opcode) {
+            self.beside.bytes.forget();
+        }
         if read.mask == 0 {
             // It issues, and does nothing.
             let off = self.code.variant(at, TraceVariant::Off).ok_or_else(changed)?;
             warp.trace.step(off, warp.lanes & !warp.exited);
             return Ok(());
+        }
+        if let Operation::Beside(step) = operation {
+            return self
+                .beside(warp, (at, step), &read, addresses)
+                .map_err(|why| whole(why.unwrap_or_else(|| changed().message)));
         }
         // Where the access goes, and what its store is to a scheme, decide the variant.
         let space = match operation {
@@ -376,11 +427,15 @@ impl<P: AddressPlaces> CtaWalk<'_, P> {
             (Some(space), Operation::Store(_)) => self.stores_are(space, addresses),
             _ => StoresAre::Plain,
         };
+        let pending = usize::try_from(read.imm).unwrap_or(0);
+        let stores_awaited = if operation == Operation::AsyncWait { stores_kept(&warp.groups, pending) } else { None };
         let variant = match operation {
-            Operation::AsyncWait => match warp.awaited(usize::try_from(read.imm).unwrap_or(0)) {
-                0 => TraceVariant::Plain,
-                places => TraceVariant::Wait(places),
+            Operation::AsyncWait => match (warp.awaited(pending), stores_awaited) {
+                (0, Some(kept)) => TraceVariant::CopyWait(kept),
+                (0, None) => TraceVariant::Plain,
+                (places, _) => TraceVariant::Wait(places),
             },
+            Operation::Barrier if self.header.format.version >= 6 => named(&read),
             // All lanes take part in a wait, and its immediate is the number of groups that it leaves.
             Operation::GroupStep if awaits_groups(read.opcode) && read.mask == u32::MAX => {
                 TraceVariant::GroupWait(u8::try_from(read.imm).unwrap_or(0))
@@ -411,6 +466,13 @@ impl<P: AddressPlaces> CtaWalk<'_, P> {
                 let fence = self.code.variant(at, TraceVariant::Persist).ok_or_else(changed)?;
                 warp.trace.step(fence, read.mask);
             }
+            // It waits for copies of both kinds.
+            Operation::AsyncWait if matches!(variant, TraceVariant::Wait(_)) => {
+                if let Some(kept) = stores_awaited {
+                    let wait = self.code.variant(at, TraceVariant::CopyWait(kept)).ok_or_else(changed)?;
+                    warp.trace.step(wait, read.mask);
+                }
+            }
             Operation::AsyncCopy => warp.copy = Some((warp.trace.steps() - 1, at)),
             Operation::AsyncGroup => {
                 if let Some((step, template)) = warp.copy {
@@ -418,7 +480,7 @@ impl<P: AddressPlaces> CtaWalk<'_, P> {
                     let copy = self.code.variant(template, TraceVariant::Copy(place)).ok_or_else(changed)?;
                     warp.trace.replace(step, copy);
                 }
-                warp.groups.push(warp.copy.take().is_some());
+                warp.groups.push(if warp.copy.take().is_some() { GroupOf::Copies } else { GroupOf::Nothing });
             }
             Operation::Exit => warp.exited |= read.mask,
             _ => {}
@@ -565,6 +627,7 @@ mod tests {
                 code,
                 places: NoPlaces,
                 faults: &mut faults,
+                beside: BesideWalk::default(),
                 empty_warps: 0,
             };
             walk.walk(&cta);
@@ -584,6 +647,10 @@ mod tests {
 
     impl AddressPlaces for NoPlaces {
         fn global(&mut self, _: &mut [u64], _: u32) -> Result<(), String> {
+            Ok(())
+        }
+
+        fn stretch(&mut self, _: GlobalRange, _: &mut dyn FnMut(GlobalRange)) -> Result<(), String> {
             Ok(())
         }
 

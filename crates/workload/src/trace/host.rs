@@ -46,6 +46,10 @@ impl HostProgram for TraceHost {
         self.plan.streams() > 1
     }
 
+    fn has_clusters(&self) -> bool {
+        self.plan.launched().any(|kernel| kernel.bounds.has_clusters())
+    }
+
     fn next(&mut self, _: Option<u64>) -> Result<HostAction, String> {
         loop {
             let plan = self.plan.clone();

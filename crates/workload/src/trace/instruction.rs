@@ -16,11 +16,11 @@
 //! ```text
 //!   BARRIER MULTICAST [MASK] BYTES BYTES_OUTSIDE  3 COUNT addresses  |  4 base COUNT deltas
 //! ```
-//! These are read and passed over: what the copy engine moves is not modelled.
+//! `REPLAY_START` and `REPLAY_END` stand around a loop that polled: they are no instructions.
 
 use smallvec::SmallVec;
 
-use super::words::{FILES, LineFault, Words, hexadecimal, immediate};
+use super::words::{CopyWords, FILES, LineFault, RegisterValues, Words, hexadecimal, immediate};
 
 /// Registers that are always zero or true: `R255`, `UR63` (from Blackwell on `UR255`), `P7`, `UP7`.
 const CONSTANTS: [u16; 5] = [255, 256 + 63, 256 + 255, 512 + 7, 768 + 7];
@@ -52,6 +52,13 @@ pub(crate) struct TraceLine<'a> {
     /// A product of four warps ends a group.
     pub(crate) ends_group: bool,
     pub(crate) imm: i64,
+    /// The second immediate.
+    pub(crate) imm2: Option<i64>,
+    /// Of an instruction of the copy engine, whose addresses these are.
+    pub(crate) copy: Option<CopyWords>,
+    /// Results that the line names, and values of all registers that it names.
+    pub(crate) results: usize,
+    pub(crate) values: RegisterValues<'a>,
 }
 
 /// How the lines of a file are written.
@@ -101,23 +108,22 @@ pub(crate) fn read_line<'a>(
     for _ in 0..words.number("a number of source registers, 8 at most", MOST_SOURCES)? {
         src.push(words.source(files, what)?);
     }
-    let registers = (dst.len() + src.len()) as u64;
+    let (results, registers) = (dst.len(), (dst.len() + src.len()) as u64);
     let name = opcode.split(|&byte| byte == b'.').next().unwrap_or_default();
     // Before version 6 nothing says it: each is a group.
     let named = format.version >= 6 && name.ends_with(b"GMMA");
     let ends_group = !named || words.number("whether it ends a group, 0 or 1", 1)? == 1;
     let mut width = words.number("a width in bytes", 4096)? as u32;
     let text = &line[from..words.at];
+    let mut copy = None;
     if format.version >= 6 && COPY_ENGINE.iter().any(|begin| name.starts_with(begin.as_bytes())) {
-        words.copy_engine()?;
+        copy = Some(words.copy_engine(addresses)?);
         width = 0;
     } else if width > 0 {
         read_addresses(&mut words, mask, addresses)?;
     }
     let imm = if words.is_over() { 0 } else { words.parsed("an immediate", immediate)? };
-    if format.version >= 6 {
-        words.values(registers)?;
-    }
+    let (imm2, values) = if format.version >= 6 { words.values(registers)? } else { Default::default() };
     if !words.is_over() {
         let (_, at) = words.next("")?;
         return Err(LineFault { at, message: "the line goes on after its last word".to_owned() });
@@ -126,7 +132,7 @@ pub(crate) fn read_line<'a>(
     dst.retain(|register: &mut u16| !CONSTANTS.contains(register));
     src.retain(|register: &mut u16| !CONSTANTS.contains(register));
     let opcode = std::str::from_utf8(opcode).unwrap_or("?");
-    Ok(TraceLine { mask, text, opcode, dst, src, width, ends_group, imm })
+    Ok(TraceLine { mask, text, opcode, dst, src, width, ends_group, imm, imm2, copy, results, values })
 }
 
 fn read_addresses(words: &mut Words<'_>, mask: u32, addresses: &mut Vec<u64>) -> Result<(), LineFault> {
@@ -230,6 +236,8 @@ mod tests {
         let (line, _) = read("0010 ffffffff 1 P0 ISETP.NE.AND 4 R2 R255 UR4 UP7 0 0 16 NoVal", v6).unwrap();
         assert_eq!((&line.dst[..], &line.src[..]), (&[512][..], &[2, 256 + 4][..]));
         let values = (0..32).map(|lane| format!(" {lane:x}")).collect::<String>();
+        let (line, _) = read("0010 ffffffff 0 BAR.SYNC 0 0 3 64 Val", v6).unwrap();
+        assert_eq!((line.imm, line.imm2, line.values.text), (3, Some(64), Some(&b""[..])));
         for end in ["0", "0 18446744073709551615", "3 NoVal", "3 4 NoVal", "3 4 Val 1 ff 32{}", "-3 Val 32{} 1 0xff"] {
             let text = format!("0010 0000000f 1 R4 LDG.E 1 R2 4 1 0x1000 4 {}", end.replace("{}", &values));
             let (_, addresses) = read(&text, v6).unwrap();
@@ -252,16 +260,25 @@ mod tests {
     }
 
     #[test]
-    fn words_of_the_copy_engine_and_of_groups_of_warps_are_passed_over() {
+    fn a_line_of_the_copy_engine_has_a_barrier_bytes_and_addresses() {
         let v6 = LineFormat { version: 6, lineinfo: false };
-        for text in [
-            "0010 00000001 0 UTMALDG.2D 2 UR4 UR8 16 0x400 0 8192 0 3 2 0x7f0000001000 0x7f0000002000 0 0 NoVal",
-            "0010 00000001 0 UTMALDG.3D.MULTICAST 2 UR4 UR8 16 0x400 1 0x3 8192 64 4 0x7f0000001000 3 128 -128 0",
-            "0010 00000001 0 UBLKCP 2 UR4 UR8 16 0x400 0 0 0 4 0x0 0 0",
-            "0010 ffffffff 1 R24 HGMMA.64x64x16.F32 3 UR4 R24 UP0 1 0 0 NoVal",
+        let copied = |ctas, bytes, outside| Some(CopyWords { barrier: 0x400, ctas, bytes, outside });
+        for (text, copy, expected) in [
+            (
+                "0010 00000001 0 UTMALDG.2D 2 UR4 UR8 16 0x400 0 8192 0 3 2 0x7f0000001000 0x7f0000002000 0 0 NoVal",
+                copied(None, 8192, 0),
+                &[0x7f00_0000_1000, 0x7f00_0000_2000][..],
+            ),
+            (
+                "0010 00000001 0 UTMALDG.3D.MULTICAST 2 UR4 UR8 16 0x400 1 0x3 8192 64 4 0x7f0000001000 3 128 -128 0",
+                copied(Some(3), 8192, 64),
+                &[0x7f00_0000_1000, 0x7f00_0000_1080, 0x7f00_0000_1000],
+            ),
+            ("0010 00000001 0 UBLKCP 2 UR4 UR8 16 0x400 0 0 0 4 0x0 0 0", copied(None, 0, 0), &[]),
+            ("0010 ffffffff 1 R24 HGMMA.64x64x16.F32 3 UR4 R24 UP0 1 0 0 NoVal", None, &[]),
         ] {
             let (line, addresses) = read(text, v6).unwrap();
-            assert_eq!((line.width, addresses.len()), (0, 0), "{text}");
+            assert_eq!((line.width, line.copy, &addresses[..]), (0, copy, expected), "{text}");
         }
         let fault = |line| read(line, v6).unwrap_err();
         let short = fault("0010 00000001 0 UTMALDG.2D 0 16 0x400 0 8192 0 3 2 0x7f0000001000");

@@ -6,9 +6,11 @@
 //! trace that has an opcode of no row is refused.
 //!
 //! Not modelled: the uniform datapath (its instructions have the class of their vector counterparts), texture
-//! and surface units, the copy engine (`UBLK*`, `UTMA*`), barriers in shared memory (`SYNCS`), clusters and
-//! tensor memory. What is [`Unserved`] is counted and told.
+//! and surface units, tensor memory; before version 6 of a trace the copy engine (`UBLK*`, `UTMA*`), barriers
+//! in shared memory (`SYNCS`) and clusters, for which later ones have rows of their own
+//! ([`AsyncStep`]). What is [`Unserved`] is counted and told.
 
+use super::asynchronous::AsyncStep;
 use super::group_products::GroupShape;
 use super::products::MatrixProduct;
 use durawarp_kernel::ir::{Class, Space};
@@ -34,6 +36,8 @@ pub(crate) enum Operation {
     Atomic(Space),
     /// Read-modify-write without a result.
     Reduction,
+    /// Beside the warp, as traces from version 6 on have it.
+    Beside(AsyncStep),
     /// Global to shared memory, past the registers (`LDGSTS`).
     AsyncCopy,
     /// The copies so far are a group (`LDGDEPBAR`).
@@ -109,8 +113,8 @@ const ROWS: &[(Operation, &[&str])] = &[
     (TEXTURE, &["SUATOM", "SULD", "SUQUERY", "SURED", "SUST", "SUCLAMP", "SUBFM", "SUEAU", "SULDGA", "SUSTGA"]),
     (COPY_ENGINE, &["UTMALDG", "UTMASTG", "UTMAPF", "UTMAREDG", "UTMACCTL", "UTMACMDFLUSH", "UTMAL2CCTL"]),
     (COPY_ENGINE, &["UBLKCP", "UBLKPF", "UBLKRED", "UBLKL2CCTL"]),
-    // What waits for one is in the trace as often as it asked.
-    (BARRIER_IN_SHARED_MEMORY, &["SYNCS", "SYNCSU", "USYNCS", "UTCBAR", "FENCE", "UMEMSETS"]),
+    // What waits for one is in the trace as often as it asked. `ARRIVES` is in no list of NVIDIA's.
+    (BARRIER_IN_SHARED_MEMORY, &["SYNCS", "SYNCSU", "USYNCS", "UTCBAR", "FENCE", "UMEMSETS", "ARRIVES"]),
     (CLUSTER, &["UCGABAR_ARV", "UCGABAR_WAIT", "STAS", "REDAS", "LDGMC", "UGETNEXTWORKID", "UREDGR", "USTGR"]),
     (Operation::GroupProduct(None), &["BGMMA", "HGMMA", "IGMMA", "QGMMA"]),
     (Operation::GroupStep, &["WARPGROUP"]),

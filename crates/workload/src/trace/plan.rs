@@ -100,6 +100,8 @@ impl TracePlan {
             chosen: self.labels.kernels.as_ref().map(ToString::to_string),
             skipped: self.skipped,
             empty_warps: self.kernels.iter().map(|kernel| kernel.empty_warps).sum(),
+            barriers_unknown: self.kernels.iter().filter(|kernel| kernel.unknown.barriers).count() as u64,
+            clusters_unknown: self.kernels.iter().filter(|kernel| kernel.unknown.clusters).count() as u64,
             ignored_lines: self.ignored.clone(),
         }
     }

@@ -10,6 +10,7 @@ use super::file::KernelFile;
 use super::labels::Labels;
 use super::layout::TraceLayout;
 use super::survey::KernelSurvey;
+use durawarp_kernel::host::GlobalRange;
 use durawarp_kernel::traced::{CtaSource, TraceFault, WarpTrace};
 
 /// A kernel's file, followed by a run.
@@ -32,6 +33,21 @@ impl AddressPlaces for Mapped<'_> {
     fn global(&mut self, addresses: &mut [u64], _: u32) -> Result<(), String> {
         for address in addresses {
             *address = self.layout.of(*address).ok_or_else(|| format!("{address:#x} was not there before the run"))?;
+        }
+        Ok(())
+    }
+
+    fn stretch(&mut self, range: GlobalRange, piece: &mut dyn FnMut(GlobalRange)) -> Result<(), String> {
+        let GlobalRange { start, bytes } = range;
+        let [first, last] = [start, start + bytes - 1].map(|address| self.layout.of(address));
+        let (Some(first), Some(last)) = (first, last) else {
+            return Err(format!("{start:#x} was not there before the run"));
+        };
+        // As a rule it is one piece.
+        if last.wrapping_sub(first) == bytes - 1 {
+            piece(GlobalRange { start: first, bytes });
+        } else {
+            self.layout.pieces(range).into_iter().for_each(piece);
         }
         Ok(())
     }
@@ -85,6 +101,7 @@ impl CtaSource for CtaFile {
                 code: CodeAccess::Fixed(&survey.code),
                 places: Mapped { layout: &self.layout, local_start: survey.local_start },
                 faults: &mut faults,
+                beside: survey.beside,
                 empty_warps: 0,
             };
             warps = walk.walk(text).1;

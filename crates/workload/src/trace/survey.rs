@@ -6,7 +6,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::code::{KernelMemory, Template, TraceCode};
+use super::beside::{BesideWalk, ClusterSurvey};
+use super::code::{Beside, KernelNeeds, Template, TraceCode};
 use super::cta::{AddressPlaces, CodeAccess, CtaWalk};
 use super::faults::TraceFaults;
 use super::file::KernelFile;
@@ -14,6 +15,7 @@ use super::header::TraceHeader;
 use super::labels::Labels;
 use super::layout::TouchedMemory;
 use durawarp_base::diagnostic::Diagnostics;
+use durawarp_kernel::host::GlobalRange;
 use durawarp_kernel::ir::Kernel;
 use durawarp_kernel::traced::WarpTrace;
 
@@ -40,6 +42,10 @@ pub(crate) struct KernelSurvey {
     pub(crate) renamed: BTreeMap<String, u64>,
     /// Warps without instructions: each ends with an exit that the trace does not have.
     pub(crate) empty_warps: u64,
+    /// How what goes on beside warps is read.
+    pub(crate) beside: BesideWalk,
+    /// Barriers in shared memory, which the kernel has, order nothing; its clusters are taken apart.
+    pub(crate) unknown: BesideUnknown,
     /// Of the file's text.
     pub(crate) hash: [u8; 32],
 }
@@ -52,14 +58,27 @@ struct Touches {
     local: Option<(u64, u64)>,
 }
 
+/// An access lies in addresses that memory can have.
+fn in_memory(address: u64, bytes: u64) -> Result<(), String> {
+    match address.checked_add(bytes) {
+        Some(end) if end <= i64::MAX as u64 => Ok(()),
+        _ => Err(format!("address {address:#x} is that of no memory")),
+    }
+}
+
 impl AddressPlaces for &mut Touches {
     fn global(&mut self, addresses: &mut [u64], bytes: u32) -> Result<(), String> {
         for &address in &*addresses {
-            if address.checked_add(u64::from(bytes)).is_none_or(|end| end > i64::MAX as u64) {
-                return Err(format!("address {address:#x} is that of no memory"));
-            }
+            in_memory(address, bytes.into())?;
             self.global.touch(address, u64::from(bytes));
         }
+        Ok(())
+    }
+
+    fn stretch(&mut self, range: GlobalRange, piece: &mut dyn FnMut(GlobalRange)) -> Result<(), String> {
+        in_memory(range.start, range.bytes)?;
+        self.global.touch_range(range);
+        piece(range);
         Ok(())
     }
 
@@ -94,61 +113,141 @@ impl KernelSurvey {
     }
 
     fn read(path: &Path, file: &str, labels: &Labels, faults: &mut TraceFaults) -> io::Result<KernelSurvey> {
-        let (mut text, header) = KernelFile::open(path, faults, labels)?;
-        let mut hash = blake3::Hasher::new();
-        hash.update(format!("{header:?}").as_bytes());
-        let (mut code, mut touches, mut ctas, mut instructions) = (TraceCode::default(), Touches::default(), vec![], 0);
-        let (mut steps, mut empty_warps) = (Vec::new(), 0);
+        let (text, header) = KernelFile::open(path, faults, labels)?;
+        let knows = if header.format.version >= 6 { Beside::All } else { Beside::Nothing };
+        let look = KernelLook::through(text, &header, labels, knows, faults)?;
+        // Barriers of CTAs that do not begin together cannot be counted.
+        let clusters = look.clusters.are_there() && look.clusters.shape(header.grid).is_none();
+        let first_has_all = look.beside.bytes.first_has_all().filter(|_| !clusters);
+        if knows != Beside::All || first_has_all.is_some() || !look.beside.bytes.any() || !faults.is_empty() {
+            let unknown = BesideUnknown { barriers: false, clusters };
+            return Ok(look.survey((path, file), header, labels, (first_has_all, unknown), faults));
+        }
+        // A second look is one at a kernel without barriers.
+        let (text, header) = KernelFile::open(path, faults, labels)?;
+        let look = KernelLook::through(text, &header, labels, Beside::Copies, faults)?;
+        let unknown = BesideUnknown { barriers: true, clusters };
+        Ok(look.survey((path, file), header, labels, (None, unknown), faults))
+    }
+}
+
+/// What goes on beside the warps of a kernel and is not known of it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct BesideUnknown {
+    /// Its barriers in shared memory order nothing.
+    pub(crate) barriers: bool,
+    /// CTAs of its clusters begin one by one.
+    pub(crate) clusters: bool,
+}
+
+/// A look through a kernel's file.
+struct KernelLook {
+    code: TraceCode,
+    touches: Touches,
+    ctas: Vec<[u32; 3]>,
+    /// How often each instruction is executed.
+    steps: Vec<u64>,
+    instructions: u64,
+    empty_warps: u64,
+    clusters: ClusterSurvey,
+    beside: BesideWalk,
+    hash: blake3::Hasher,
+}
+
+impl KernelLook {
+    fn through(
+        mut text: KernelFile,
+        header: &TraceHeader,
+        labels: &Labels,
+        knows: Beside,
+        faults: &mut TraceFaults,
+    ) -> io::Result<KernelLook> {
+        let mut look = KernelLook {
+            code: TraceCode::new(knows),
+            touches: Touches::default(),
+            ctas: Vec::new(),
+            steps: Vec::new(),
+            instructions: 0,
+            empty_warps: 0,
+            clusters: ClusterSurvey::default(),
+            beside: BesideWalk::default(),
+            hash: blake3::Hasher::new(),
+        };
+        look.hash.update(format!("{header:?}").as_bytes());
         // A header that is wrong makes every line look wrong.
         let sound = faults.is_empty();
         while sound && !faults.is_full() {
             let mut seen = |line: &[u8]| {
-                hash.update(line).update(b"\n");
+                look.hash.update(line).update(b"\n");
             };
             let Some(cta) = text.next(faults, &mut seen)? else { break };
-            let code = CodeAccess::Growing(&mut code);
-            let mut walk = CtaWalk { header: &header, labels, code, places: &mut touches, faults, empty_warps: 0 };
+            // Each CTA adds to the code, and to what is counted of barriers.
+            let code = CodeAccess::Growing(&mut look.code);
+            let (places, beside) = (&mut look.touches, look.beside);
+            let mut walk = CtaWalk { header, labels, code, places, faults, beside, empty_warps: 0 };
             let (index, warps) = walk.walk(&cta);
-            empty_warps += walk.empty_warps;
-            ctas.push(index);
-            instructions += warps.iter().map(|warp| warp.steps() as u64).sum::<u64>();
-            warps.iter().for_each(|warp| count(warp, &mut steps));
+            look.empty_warps += walk.empty_warps;
+            look.beside = walk.beside;
+            look.clusters.takes(index, look.beside.place);
+            look.ctas.push(index);
+            look.instructions += warps.iter().map(|warp| warp.steps() as u64).sum::<u64>();
+            warps.iter().for_each(|warp| count(warp, &mut look.steps));
         }
         let most: u64 = header.grid.iter().map(|&size| u64::from(size)).product();
-        if faults.is_empty() && ctas.is_empty() {
+        if faults.is_empty() && look.ctas.is_empty() {
             faults.nowhere("the kernel has no CTA");
-        } else if sound && ctas.len() as u64 > most {
-            faults.nowhere(&format!("the file has {} CTAs, and the grid {most}", ctas.len()));
+        } else if sound && look.ctas.len() as u64 > most {
+            faults.nowhere(&format!("the file has {} CTAs, and the grid {most}", look.ctas.len()));
         }
-        // What comes of the whole file follows from all that was touched.
-        touches.global.settle();
-        let memory = memory_of(&header, &touches, faults);
-        let kernel = Arc::new(code.kernel(&header, labels, file, memory));
-        let local_start = touches.local.map_or(0, |(low, _)| low - low % 16);
-        let stood_in = counted(&code, &steps, |template| template.stood_in.as_deref());
-        let renamed = counted(&code, &steps, |template| template.renamed.as_deref());
-        let hash = *hash.finalize().as_bytes();
-        let touched = touches.global;
-        Ok(KernelSurvey {
+        Ok(look)
+    }
+
+    /// What comes of the whole file, by whether the first number of a copy has the bytes outside, and by what
+    /// is not known.
+    fn survey(
+        mut self,
+        (path, file): (&Path, &str),
+        header: TraceHeader,
+        labels: &Labels,
+        (first_has_all, unknown): (Option<bool>, BesideUnknown),
+        faults: &mut TraceFaults,
+    ) -> KernelSurvey {
+        // Nothing is touched any more.
+        self.touches.global.settle();
+        let cluster = self.clusters.shape(header.grid);
+        let needs = KernelNeeds { cluster, ..needs_of(&header, &self.touches, faults) };
+        let kernel = Arc::new(self.code.kernel(&header, labels, file, needs));
+        let local_start = self.touches.local.map_or(0, |(low, _)| low - low % 16);
+        let stood_in = counted(&self.code, &self.steps, |template| template.stood_in.as_deref());
+        let renamed = counted(&self.code, &self.steps, |template| template.renamed.as_deref());
+        // What the run reads of copies and clusters, which the look has found out.
+        let beside = BesideWalk {
+            in_clusters: cluster.is_some(),
+            first_has_all: first_has_all.unwrap_or(true),
+            ..BesideWalk::default()
+        };
+        KernelSurvey {
             path: path.to_owned(),
             header,
-            code,
+            code: self.code,
             kernel,
-            ctas,
-            touched,
+            ctas: self.ctas,
+            touched: self.touches.global,
             local_start,
-            instructions,
+            instructions: self.instructions,
             stood_in,
             renamed,
-            empty_warps,
-            hash,
-        })
+            empty_warps: self.empty_warps,
+            beside,
+            unknown,
+            hash: *self.hash.finalize().as_bytes(),
+        }
     }
 }
 
 /// Shared memory as the header says, or as far as accesses go beyond it; local memory from the lowest address
 /// on.
-fn memory_of(header: &TraceHeader, touches: &Touches, faults: &mut TraceFaults) -> KernelMemory {
+fn needs_of(header: &TraceHeader, touches: &Touches, faults: &mut TraceFaults) -> KernelNeeds {
     let shared_bytes = u64::from(header.shared_bytes).max(touches.shared_end);
     if shared_bytes > u64::from(durawarp_kernel::launch::MAX_SHARED) {
         faults.nowhere(&format!("an access to shared memory ends at byte {shared_bytes}, beyond what an SM can have"));
@@ -159,7 +258,7 @@ fn memory_of(header: &TraceHeader, touches: &Touches, faults: &mut TraceFaults) 
         faults
             .nowhere(&format!("local memory is accessed from {low:#x} to {high:#x}, and a thread has 512 KiB at most"));
     }
-    KernelMemory { shared_bytes: shared_bytes as u32, local_bytes: local_bytes as u32 }
+    KernelNeeds { shared_bytes: shared_bytes as u32, local_bytes: local_bytes as u32, cluster: None }
 }
 
 /// Adds a warp's steps to how often each instruction is executed.

@@ -17,7 +17,7 @@
 //!
 //! CTAs are read one by one, in any order; in memory are the index and one CTA. Lines have the numbers of the
 //! `.traceg` that Accel-Sim's `traceDsm` writes of the file. A dictionary without the magic number of zstd,
-//! which the writer never makes, is refused. Not modelled: clusters.
+//! which the writer never makes, is refused.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom};
@@ -168,7 +168,7 @@ impl PackedTrace {
         let mut ctas = Vec::new();
         for cta in 0..count {
             ctas.push((words.at, lines));
-            // Clusters are passed over: of a CTA's numbers the last says how many warps follow.
+            // Of a CTA's numbers the last says how many warps follow.
             let head: Option<Vec<u32>> = (0..CTA_WORDS).map(|_| words.u32()).collect();
             let warps = head.ok_or_else(|| ends(index.len(), cta))?[CTA_WORDS - 1];
             lines = lines.saturating_add(CTA_LINES + END_LINES);
@@ -208,12 +208,22 @@ impl PackedTrace {
         let mut words = IndexBytes { bytes: &self.index, at };
         let head: Vec<u32> = (0..CTA_WORDS).filter_map(|_| words.u32()).collect();
         let [x, y, z] = [head[0], head[1], head[2]];
+        let index = |at: usize| format!("{},{},{}", head[at], head[at + 1], head[at + 2]);
+        let in_cluster = [
+            format!("cluster id = {}", index(3)),
+            format!("cluster cta = {}", index(6)),
+            format!("cluster rank = {}", head[9]),
+        ];
         let warps: Vec<PackedWarp> = (0..head[CTA_WORDS - 1]).filter_map(|_| warp(&mut words)).collect();
         let mut text = CtaText::default();
-        // Blank lines, and those of clusters, are numbered and not there.
+        // Blank lines are numbered and not there.
         let mut number = before + 4;
         let line_of = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
         text.push(line_of(number), format!("thread block = {x},{y},{z}").as_bytes());
+        for line in in_cluster {
+            number += 1;
+            text.push(line_of(number), line.as_bytes());
+        }
         number = before + CTA_LINES;
         for (at, warp) in warps.iter().enumerate() {
             text.push(line_of(number + 2), format!("warp = {at}").as_bytes());

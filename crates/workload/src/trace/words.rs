@@ -1,5 +1,5 @@
 //! The words of a trace's line, one after the other; each is what it should be, or a fault that says what was
-//! expected. Of what the tracer of Accel-Sim 2.0 adds the parts that are passed over are here, too.
+//! expected. What the tracer of Accel-Sim 2.0 adds is here, too.
 
 use std::ops::Range;
 
@@ -8,6 +8,45 @@ use std::ops::Range;
 pub(crate) struct LineFault {
     pub(crate) at: Range<usize>,
     pub(crate) message: String,
+}
+
+/// What a line of the copy engine has before its addresses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct CopyWords {
+    /// The address in shared memory of the barrier of a load.
+    pub(crate) barrier: u64,
+    /// The ranks of several CTAs, a bit each.
+    pub(crate) ctas: Option<u16>,
+    pub(crate) bytes: u32,
+    /// Bytes that lie outside of the tensor.
+    pub(crate) outside: u32,
+}
+
+/// Values of registers in a line, as text: of each register a number of values, 1 or 32, and these.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct RegisterValues<'a> {
+    /// None where the line has none.
+    pub(crate) text: Option<&'a [u8]>,
+}
+
+impl RegisterValues<'_> {
+    /// The value of each lane of a register: results count before sources.
+    pub(crate) fn of(self, register: usize) -> Option<[u64; 32]> {
+        let mut words = self.text?.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+        for _ in 0..register {
+            let count = if words.next()? == b"1" { 1 } else { 32 };
+            words.nth(count - 1)?;
+        }
+        let mut values = [0; 32];
+        if words.next()? == b"1" {
+            values = [hexadecimal(words.next()?)?; 32];
+        } else {
+            for value in &mut values {
+                *value = hexadecimal(words.next()?)?;
+            }
+        }
+        Some(values)
+    }
 }
 
 /// Files of registers: a register's number is that of its file, times 256, and its own.
@@ -72,44 +111,57 @@ impl<'a> Words<'a> {
         (0..count).try_for_each(|_| self.parsed(what, hexadecimal).map(drop))
     }
 
-    /// The words of the copy engine behind the width.
-    pub(super) fn copy_engine(&mut self) -> Result<(), LineFault> {
-        self.pass_over(1, "the address of a barrier in base 16")?;
-        let multicast = self.number("whether it is for several CTAs, 0 or 1", 1)?;
-        self.pass_over(multicast, "a mask of CTAs in base 16")?;
-        self.number("a number of bytes", u64::MAX)?;
-        self.number("a number of bytes outside", u64::MAX)?;
+    /// The words of the copy engine behind the width; addresses go to `addresses`.
+    pub(super) fn copy_engine(&mut self, addresses: &mut Vec<u64>) -> Result<CopyWords, LineFault> {
+        let barrier = self.parsed("the address of a barrier in base 16", hexadecimal)?;
+        let multicast = self.number("whether it is for several CTAs, 0 or 1", 1)? == 1;
+        let mask = |word| hexadecimal(word).and_then(|mask| u16::try_from(mask).ok());
+        let ctas = if multicast { Some(self.parsed("a mask of CTAs in base 16", mask)?) } else { None };
+        let bytes = self.number("a number of bytes", u64::from(u32::MAX))? as u32;
+        let outside = self.number("a number of bytes outside", u64::from(u32::MAX))? as u32;
         let base = self.parsed("a mode of addresses: 3 (listed) or 4 (base and deltas)", |word| match word {
             b"3" => Some(false),
             b"4" => Some(true),
             _ => None,
         })?;
-        self.pass_over(u64::from(base), "a base address in base 16")?;
-        let transfers = self.number("a number of transfers", u64::MAX)?;
-        match base {
-            true => (1..transfers).try_for_each(|_| self.signed("a delta of addresses").map(drop)),
-            false => self.pass_over(transfers, "an address in base 16"),
+        let address = "an address in base 16";
+        let mut at = if base { self.parsed("a base address in base 16", hexadecimal)? } else { 0 };
+        for transfer in 0..self.number("a number of transfers", u64::MAX)? {
+            at = match (base, transfer) {
+                (false, _) => self.parsed(address, hexadecimal)?,
+                (true, 0) => at,
+                (true, _) => at.wrapping_add_signed(self.signed("a delta of addresses")?),
+            };
+            addresses.push(at);
         }
+        Ok(CopyWords { barrier, ctas, bytes, outside })
     }
 
     /// What comes after the first immediate in version 6: another one, and values of `registers` registers.
-    pub(super) fn values(&mut self, registers: u64) -> Result<(), LineFault> {
+    pub(super) fn values(&mut self, registers: u64) -> Result<(Option<i64>, RegisterValues<'a>), LineFault> {
+        let none = RegisterValues::default();
         if self.is_over() {
-            return Ok(());
+            return Ok((None, none));
         }
         let (mut word, mut at) = self.next("")?;
-        if immediate(word).is_some() && !self.is_over() {
+        let second = immediate(word);
+        if second.is_some() && !self.is_over() {
             (word, at) = self.next("")?;
         }
         match word {
-            b"Val" => (0..registers).try_for_each(|_| {
-                let values = self.parsed("a number of values, 1 or 32", |word| {
-                    decimal(word).filter(|values| [1, 32].contains(values))
-                })?;
-                self.pass_over(values, "a value in base 16")
-            }),
-            b"NoVal" => Ok(()),
-            word if immediate(word).is_some() => Ok(()),
+            // They are looked at where an instruction needs them.
+            b"Val" => {
+                let from = self.at;
+                for _ in 0..registers {
+                    let values = self.parsed("a number of values, 1 or 32", |word| {
+                        decimal(word).filter(|values| [1, 32].contains(values))
+                    })?;
+                    self.pass_over(values, "a value in base 16")?;
+                }
+                Ok((second, RegisterValues { text: Some(&self.line[from..self.at]) }))
+            }
+            b"NoVal" => Ok((second, none)),
+            word if immediate(word).is_some() => Ok((second, none)),
             word => {
                 let message =
                     format!("expected an immediate, `Val` or `NoVal`; got `{}`", String::from_utf8_lossy(word));
