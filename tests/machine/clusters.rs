@@ -189,6 +189,38 @@ fn a_load_from_another_cta_takes_its_way_there_and_back_and_the_shared_memory_th
     assert_eq!(chase("", "%r51", strided), chase("", "%r51", "") + 8);
 }
 
+/// Cycles of 16 accesses of 128 bytes each, behind which all are awaited.
+fn stream(overrides: &str, access: impl Fn(u32) -> String, awaited: &str) -> u64 {
+    let accesses: String = (0..16).map(access).collect();
+    let body = format!(
+        "{SYNC}mov.u32 %r58, %laneid;\nmad.lo.u32 %r55, %r58, 4, %r51;\n{SETTLE}mov.u64 %d1, %clock64;\n{accesses}{awaited}\
+         mov.u64 %d2, %clock64;\nsub.u64 %d3, %d2, %d1;\nst.global.u64 [%out], %d3;\n{SYNC}"
+    );
+    let (words, end) = pair(overrides, &body);
+    assert!(matches!(end, RunEnd::Finished { .. }), "{end:?}");
+    words[0]
+}
+
+#[test]
+fn what_an_sm_sends_of_its_shared_memory_leaves_by_the_width_of_its_link() {
+    let load = |at: u32| format!("ld.shared::cluster.u32 %r{}, [%r55];\n", 20 + at);
+    let sums: String = (20..36).map(|register| format!("add.u32 %r57, %r57, %r{register};\n")).collect();
+    let store = |_| "st.shared::cluster.u32 [%r55], %r58;\n".to_owned();
+    let fence = "fence.acq_rel.gpu;\n";
+    let width = |bytes: u32| format!("shared.cluster_bytes={bytes}");
+    let loads = |bytes| stream(&width(bytes), load, &sums);
+    let stores = |bytes| stream(&width(bytes), store, fence);
+    // The last of 16 answers, or requests, leaves behind 15 others: 8, 16 or 32 cycles each.
+    assert_eq!([loads(8) - loads(16), loads(4) - loads(8)], [15 * 8, 15 * 16]);
+    assert_eq!([stores(8) - stores(16), stores(4) - stores(8)], [15 * 8, 15 * 16]);
+    // By default 16 bytes a cycle, 3.27 TB/s of 114 SMs at 1755 MHz (Luo et al., H800, clusters of two).
+    assert_eq!((stream("", load, &sums), stream("", store, fence)), (loads(16), stores(16)));
+    assert!((16.0 * 114.0 * 1755e6 / 3.27e12 - 1.0_f64).abs() < 0.03);
+    // One word for all lanes comes once; what a copy of global memory brings to others takes no time of the link.
+    let word = |at: u32| format!("ld.shared::cluster.u32 %r{}, [%r51];\n", 20 + at);
+    assert_eq!(stream(&width(4), word, &sums), stream(&width(16), word, &sums));
+}
+
 #[test]
 fn a_barrier_of_a_cluster_takes_one_way_between_two_sms() {
     let took = |overrides: &str| {

@@ -6,8 +6,9 @@
 //! is told from one that has come after it. Arrivals go to every CTA of the cluster, the own one included:
 //! all count the same words, and no SM has the barrier.
 //!
-//! Invariant: an SM sends to SMs of its GPC only, where links lead. Not modelled: the width of the links; a
-//! message takes its latency, however long it is.
+//! Invariant: an SM sends to SMs of its GPC only, where links lead; what it sends of shared memory leaves one
+//! after the other, by the width of its link. Not modelled: a link that several SMs share; the width of what
+//! a copy of global memory for several CTAs brings, which cards have in their crossbar.
 
 use super::line::MAX_LINE_BYTES;
 use durawarp_checkpoint::value;
@@ -113,6 +114,22 @@ impl Default for RemoteAccess {
 }
 
 impl RemoteAccess {
+    /// Bytes of shared memory that the request brings.
+    pub(super) fn bytes_there(&self) -> u32 {
+        if self.kind == RemoteKind::Load { 0 } else { self.lanes.count_ones() * u32::from(self.bytes) }
+    }
+
+    /// Bytes of shared memory that its answer brings. What all lanes load comes once.
+    pub(super) fn bytes_back(&self) -> u32 {
+        let first = self.at[self.lanes.trailing_zeros() as usize % 64];
+        let uniform = (0..64).all(|lane| self.lanes >> lane & 1 == 0 || self.at[lane] == first);
+        match self.kind {
+            RemoteKind::Load if uniform => self.bytes.into(),
+            RemoteKind::Load | RemoteKind::Atomic(true) => self.lanes.count_ones() * u32::from(self.bytes),
+            RemoteKind::Store | RemoteKind::Atomic(false) => 0,
+        }
+    }
+
     /// See the head of [`super::packet`].
     pub fn digest(&self) -> u64 {
         11 << 60 ^ self.to.cta << 20 ^ u64::from(self.from.pc) << 8 ^ u64::from(self.from.warp) ^ self.lanes
@@ -168,6 +185,11 @@ impl Default for RemotePart {
 }
 
 impl RemotePart {
+    /// Bytes that it brings.
+    pub(super) fn bytes(&self) -> u32 {
+        self.pieces.iter().map(|&(_, bytes)| u32::from(bytes)).sum()
+    }
+
     /// See the head of [`super::packet`].
     pub fn digest(&self) -> u64 {
         let first = self.pieces.first().map_or(0, |(at, _)| *at);

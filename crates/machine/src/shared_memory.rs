@@ -32,6 +32,8 @@ spec! {
         /// From an SM to another of its GPC, one way, for accesses to shared memory of another CTA of the
         /// cluster.
         cluster_cycles: u32 where 1..=10000,
+        /// Bytes of shared memory that an SM sends to others of its GPC in a core cycle.
+        cluster_bytes: u32 where 1..=65536,
         /// Of a bulk copy's first line to that of the next copy, at least.
         bulk_issue_cycles: u32 where 1..=10000,
         /// Requests of bulk copies under way at once, of an SM.

@@ -361,6 +361,11 @@ impl CopyEngine {
         true
     }
 
+    /// A copy reads shared memory of the own CTA.
+    pub(super) fn reads_shared(&self, number: u16) -> bool {
+        self.copies[usize::from(number)].bulk.kind.reads_shared()
+    }
+
     /// A read is one of a map.
     pub(super) fn is_map(&self, tag: u32) -> bool {
         self.reads[usize::from((tag - READ) as u16)].1 & OF_MAP != 0

@@ -13,8 +13,9 @@
 //!
 //! Source: PTX ISA 9.7.9.25.5.2, 9.7.9.27.1.2; the latency of a link is that of all accesses between SMs
 //! (`shared.cluster_cycles`). Invariant: a CTA that has ended gets no part: that is a fault of the program.
-//! Not modelled: the width of links, so that parts do not wait for each other; passes through the banks of
-//! the other SM; what schemes would make of it, which are told of the own CTA alone.
+//! Parts of shared memory wait for each other, as their link has a width; those of global memory do not.
+//! Not modelled: passes through the banks of the other SM; what schemes would make of it, which are told of
+//! the own CTA alone.
 
 use durawarp_kernel::launch::Launch;
 use durawarp_kernel::semantics::atomic::{complete_bytes, put_elements};

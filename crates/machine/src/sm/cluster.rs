@@ -11,9 +11,10 @@
 //!
 //! Source: CUDA C++ Programming Guide, "Distributed Shared Memory"; the latency of a link is a parameter.
 //! Invariants: requests of a warp to one CTA are served in the order of issue; every CTA of a cluster ends a
-//! phase by the same words. Not modelled: contention in the network; a path beside the load-store unit for
-//! what others ask; order of persists that goes by other CTAs' shared memory, and who of a cluster wrote what
-//! there, which schemes are told of the own CTA alone.
+//! phase by the same words; messages leave one after the other, by the width of the SM's link. Not modelled:
+//! a link that several SMs share; a path beside the load-store unit for what others ask; order of persists
+//! that goes by other CTAs' shared memory, and who of a cluster wrote what there, which schemes are told of
+//! the own CTA alone.
 
 use crate::coalescer::{Form, lanes_of};
 use crate::remote::{RemoteAccess, RemoteKind, RemoteSource};

@@ -55,9 +55,11 @@ pub(super) struct RemoteQueues {
     #[allow(clippy::vec_box, reason = "boxes are what is recycled: they travel in messages")]
     pub(super) spare: Vec<Box<RemoteAccess>>,
     pub(super) counted: ClusterCounters,
+    /// The cycle from which the link to other SMs can take another message.
+    link_free_at: u32,
 }
 
-state!(RemoteQueues { saved: leaving, serving, counted; kept: spare });
+state!(RemoteQueues { saved: leaving, serving, counted, link_free_at; kept: spare });
 
 impl RemoteQueues {
     /// A request whose entry has left the load-store unit.
@@ -68,6 +70,14 @@ impl RemoteQueues {
     /// A request of another SM whose turn has come.
     pub(super) fn take_serving(&mut self) -> Box<RemoteAccess> {
         self.serving.pop_front().unwrap_or_else(|| unreachable!("an entry has its request"))
+    }
+
+    /// A message with `bytes` of shared memory takes the link, which has `width` bytes a cycle: the cycle in
+    /// which it leaves, behind those before it; none where nothing is before it.
+    pub(super) fn take_link(&mut self, bytes: u32, width: u32, cycle: u32) -> Option<u32> {
+        let leaves = (self.link_free_at >= cycle).then_some(self.link_free_at);
+        self.link_free_at = leaves.unwrap_or(cycle) + bytes.div_ceil(width);
+        leaves
     }
 
     /// An answered request, to be used again.

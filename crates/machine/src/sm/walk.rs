@@ -587,14 +587,22 @@ impl Sm {
     }
 
     /// A request to shared memory of another SM leaves.
-    fn send_remote(&mut self, cx: &mut Ctx<'_, Msg>) {
+    fn send_remote(&mut self, cycle: u32, cx: &mut Ctx<'_, Msg>) {
         let access = self.lsu.remote.take_leaving();
         let warp = &self.core.slots[usize::from(access.from.warp)];
         let Some(seat) = &self.core.ctas[usize::from(warp.cta)].seat else {
             unreachable!("a CTA of a cluster has its seat")
         };
         let sm = seat.sms[access.to.rank as usize];
-        self.w.ports.to_sm(sm).send(SmMsg::Remote(access), 0, cx);
+        let bytes = access.bytes_there();
+        self.send_over_link(bytes, cycle, sm, SmMsg::Remote(access), cx);
+    }
+
+    /// Sends a message with `bytes` of shared memory to another SM, from `cycle` on, when the link is free.
+    fn send_over_link(&mut self, bytes: u32, cycle: u32, sm: u16, message: SmMsg, cx: &mut Ctx<'_, Msg>) {
+        let leaves = self.lsu.remote.take_link(bytes, self.p.shared.cluster_bytes, cycle).unwrap_or(cycle);
+        let delay = self.w.clock.cycles(u64::from(leaves)) - cx.now();
+        self.w.ports.to_sm(sm).send(message, delay, cx);
     }
 
     /// A request of another SM is served, and answered when its values would be there for a warp of this SM.
@@ -610,8 +618,8 @@ impl Sm {
             RemoteKind::Store | RemoteKind::Atomic(false) => passes,
             RemoteKind::Load | RemoteKind::Atomic(true) => self.p.shared.latency_cycles - 1 + (passes - 1),
         };
-        let delay = self.w.clock.cycles(u64::from(cycle + ready)) - cx.now();
-        self.w.ports.to_sm(access.from.sm).send(SmMsg::RemoteAnswer(access), delay, cx);
+        let (sm, bytes) = (access.from.sm, access.bytes_back());
+        self.send_over_link(bytes, cycle + ready, sm, SmMsg::RemoteAnswer(access), cx);
     }
 
     /// A request to another SM is answered.
@@ -649,12 +657,20 @@ impl Sm {
 
     #[inline(never)]
     fn send_all_parts(&mut self, cx: &mut Ctx<'_, Msg>) {
-        for part in self.engine.parts.leaving.drain(..) {
+        let (cycle, width) = (self.cycle_from(cx.now()), self.p.shared.cluster_bytes);
+        let mut leaving = std::mem::take(&mut self.engine.parts.leaving);
+        for part in leaving.drain(..) {
             let cta = usize::from(self.core.slots[usize::from(part.from.warp)].cta);
             let Some(seat) = &self.core.ctas[cta].seat else { unreachable!("a CTA of a cluster has its seat") };
             let sm = seat.sms[part.to.rank as usize];
-            self.w.ports.to_sm(sm).send(SmMsg::Copied(part), 0, cx);
+            // What comes from global memory takes no time of the link, and its turn there.
+            let bytes = if self.engine.reads_shared(part.from.copy) { part.bytes() } else { 0 };
+            let leaves = self.lsu.remote.take_link(bytes, width, cycle);
+            let delay = leaves.map_or(0, |leaves| self.w.clock.cycles(u64::from(leaves)) - cx.now());
+            self.w.ports.to_sm(sm).send(SmMsg::Copied(part), delay, cx);
         }
+        // The list is used again.
+        self.engine.parts.leaving = leaving;
     }
 
     /// A part of another SM's copy is here.
@@ -755,7 +771,7 @@ impl Sm {
         match stepped {
             Stepped::Nothing => {}
             Stepped::Answered { load, ready } => self.answered(load, ready, cycle, launches, cx),
-            Stepped::Leaves => self.send_remote(cx),
+            Stepped::Leaves => self.send_remote(cycle, cx),
             Stepped::Serves { passes } => self.serve_remote(passes, cycle, cx),
             Stepped::Joined { warp, bulk } => {
                 self.store_performed(warp, bulk, cycle, launches, cx);
