@@ -247,13 +247,13 @@ fn told(lines: &[Line]) -> (Outcome, Vec<String>) {
 fn barriers_of_which_a_trace_does_not_say_all_order_nothing_and_that_is_told() {
     let begun = begin(BARRIER, 1);
     let without_values = (ONE, format!("0 SYNCS.ARRIVE.TRANS64 2 R5 R6 8 0 {BARRIER:#x} 0 NoVal"));
-    let of_copies = (ONE, format!("0 ARRIVES.LDGSTSBAR.64.ARVCNT 1 R5 8 0 {BARRIER:#x} 0 NoVal"));
+    let to_others = (ONE, "0 STAS.64 2 R2 R4 8 0 0x1000400 0 NoVal".to_owned());
     let fetch = load(BARRIER, None, [256, 0], &[0]);
     for lines in [
         vec![begun.clone(), without_values, fetch.clone(), wait(BARRIER, 0)],
         // It awaits more than comes.
         vec![begun.clone(), expect(BARRIER, 512), fetch.clone(), wait(BARRIER, 0)],
-        vec![begun, expect(BARRIER, 256), fetch, wait(BARRIER, 0), of_copies],
+        vec![begun, expect(BARRIER, 256), fetch, wait(BARRIER, 0), to_others],
     ] {
         let (outcome, told) = told(&lines);
         assert_eq!(outcome.workload["trace"]["barriers_unknown"], 1);
@@ -280,6 +280,41 @@ fn stores_of_the_copy_engine_are_groups_that_a_wait_awaits() {
     };
     let [none, two, one, all] = [None, Some(2), Some(1), Some(0)].map(of);
     assert!(none.abs_diff(two) <= 8 && two < one && one < all, "{none}, {two}, {one}, {all}");
+}
+
+#[test]
+fn an_arrival_behind_copies_past_the_registers_waits_for_them() {
+    let copy = |lanes: u32| (lanes, format!("0 LDGSTS.E.BYPASS.128 2 R2 R4 16 1 {:#x} 16 0 NoVal", MEMORY + 512));
+    let behind =
+        |lanes: u32, what: &str| (lanes, format!("0 ARRIVES.LDGSTSBAR.64.{what} 1 R5 8 1 {BARRIER:#x} 0 0 NoVal"));
+    let of = |arrivals: u64, lines: &[Line]| {
+        let (_folder, recipe) = traced(1, 1, 2, |_, warp| {
+            let begun = [begin(BARRIER, arrivals), plain("0 BAR.SYNC 0 0"), wait(BARRIER, 0)];
+            let with = |lines: &[Line]| [&[plain("0 BAR.SYNC 0 0")], lines].concat();
+            if warp == 0 { begun.to_vec() } else { with(lines) }
+        });
+        let outcome = finished(small(recipe));
+        assert_eq!(outcome.workload["trace"]["barriers_unknown"], 0);
+        (outcome.time.core_cycles, outcome.total("tensor", "async_copies"))
+    };
+    // Of 32 lanes; without a copy they arrive at once, behind one when its four lines have come from memory.
+    let (without, none) = of(32, &[behind(ALL, "ARVCNT")]);
+    let (with, one) = of(32, &[copy(ALL), behind(ALL, "ARVCNT")]);
+    assert_eq!((none, one), (0, 1));
+    assert!(with > without + 300, "{without} and {with}");
+    // An arrival that is awaited in addition leaves as many to come.
+    let awaited = (ONE, format!("0 SYNCS.ARRIVE.TRANS64.RED.A0T1 1 R5 8 0 {BARRIER:#x} 0 NoVal"));
+    let (added, _) = of(1, &[copy(ALL), awaited, behind(ONE, "TRANSCNT"), arrive(ONE, BARRIER)]);
+    assert!(added.abs_diff(with) < 60, "{added} and {with}");
+    // Groups of the same kernel are waited for one by one.
+    let waits = |kept: u32| {
+        let commit = || plain("0 LDGDEPBAR 0 0");
+        let wait = (ALL, format!("0 DEPBAR.LE 0 0 {kept} NoVal"));
+        let chain = vec![plain("1 R4 IADD3 1 R4 0"); 100];
+        let begun = [arrive(ONE, BARRIER), behind(ONE, "ARVCNT"), copy(ALL), commit(), wait];
+        of(2, &[&begun[..], &chain].concat()).0
+    };
+    assert!(waits(0) > waits(1) + 300, "{} and {}", waits(0), waits(1));
 }
 
 #[test]

@@ -24,6 +24,14 @@ pub struct CopyTargets {
 value!(record CopyTargets { to, bytes });
 
 impl CopyTargets {
+    /// The address of bytes that go nowhere: a trace names no place in shared memory.
+    pub const NOWHERE: u64 = u64::MAX;
+
+    /// The addresses of lanes whose bytes go anywhere.
+    pub fn places(&self, lanes: u64) -> impl Iterator<Item = (usize, u64)> {
+        lanes_of(lanes).map(|lane| (lane, self.to[lane])).filter(|&(_, to)| to != Self::NOWHERE)
+    }
+
     /// The lanes that read anything.
     #[inline]
     pub fn reading(&self, lanes: u64) -> u64 {
@@ -131,6 +139,9 @@ impl Warp {
     pub fn copy_targets(&self, inst: &Inst, launch: &Launch, lanes: u64) -> CopyTargets {
         let Op::Mem(mem) = inst.op else { panic!("not a memory instruction: {:?}", inst.op) };
         let (mut to, mut bytes) = ([0; 64], [mem.bytes() as u8; 64]);
+        if mem.address == AddressIn::Trace {
+            return CopyTargets { to: [CopyTargets::NOWHERE; 64], bytes };
+        }
         for lane in lanes_of(lanes) {
             let (group, column) = (&self.groups[lane / LANES], lane % LANES);
             let narrow = |slot| get(&group.r32, &launch.consts32, slot)[column];

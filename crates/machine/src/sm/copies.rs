@@ -183,10 +183,10 @@ pub(super) fn write_copy(warp: usize, slot: &WarpSlot, cta: &mut CtaSlot, copy: 
     // As a store to shared memory does, it carries what its warp knows of fences.
     cta.fenced = cta.fenced.max(slot.order.fenced);
     let bytes = mem.bytes() as usize;
-    let to = lanes_of(copy.lanes).map(|lane| copy.targets.to[lane]);
+    let to = copy.targets.places(copy.lanes).map(|(_, to)| to);
     cta.writers.access(warp as u8, MemKind::Store, to, bytes as u32);
-    for lane in lanes_of(copy.lanes) {
-        let (at, read) = (copy.targets.to[lane] as usize, usize::from(copy.targets.bytes[lane]));
+    for (lane, to) in copy.targets.places(copy.lanes) {
+        let (at, read) = (to as usize, usize::from(copy.targets.bytes[lane]));
         let target = &mut cta.shared[at..at + bytes];
         // Where no lane reads there are no words at all.
         if read > 0 {
@@ -215,7 +215,9 @@ pub(super) fn check_copy(
 ) -> Result<(), Fault> {
     let shared = u64::from(launch.shared_bytes);
     for lane in lanes_of(lanes) {
-        let (to, from, read) = (targets.to[lane], from[lane], u32::from(targets.bytes[lane]));
+        // What goes nowhere is checked as if it went to the first bytes.
+        let to = Some(targets.to[lane]).filter(|&to| to != CopyTargets::NOWHERE).unwrap_or(0);
+        let (from, read) = (from[lane], u32::from(targets.bytes[lane]));
         let past_shared = to.checked_add(u64::from(bytes)).is_none_or(|end| end > shared);
         // Only what is read must be there: a lane may read nothing.
         let inside = |last: u64| launch.addresses.containing(from, last).is_some();

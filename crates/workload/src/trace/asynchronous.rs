@@ -9,6 +9,7 @@
 //!   SYNCS.EXCH.64          a barrier of so many arrivals        .PHASECHK.TRANS64.TRYWAIT  waits for a phase
 //!        .ARRIVE.TRANS64          one arrival, with bytes to come      .ARRIVE...A0TR      bytes to come
 //!               ...A1T0, ART0     one arrival, many                           ...A0TX      bytes that came
+//!   ARRIVES.LDGSTSBAR.64.ARVCNT   an arrival behind copies past the registers; of .TRANSCNT, A0T1 awaits it
 //!   UCGABAR_ARV, UCGABAR_WAIT     the barrier of the cluster
 //! ```
 //! Source: Accel-Sim 2.0, `trace_driven.cc`; what `ptxas` 12.9 makes of the PTX instructions. Its encodings:
@@ -55,8 +56,11 @@ pub(crate) enum BarrierUse {
     ArriveMany,
     ArriveExpecting,
     Expect,
-    ExpectOne,
     Complete,
+    /// One arrival more is awaited.
+    AwaitOne,
+    /// An arrival when the copies past the registers that came before are there.
+    ArriveBehindCopies,
     Wait,
 }
 
@@ -68,6 +72,8 @@ pub(crate) enum BarrierStep {
     ArriveExpecting(u32),
     Expect(u32),
     Complete(u32),
+    AwaitOne,
+    ArriveBehindCopies,
     /// For the end of the phase of this parity.
     Wait(bool),
 }
@@ -89,6 +95,9 @@ impl AsyncStep {
             "UBLKRED" if has(".G.S") => Copy(BulkKind::Reduce),
             "UTMACMDFLUSH" => AsyncStep::CommitCopies,
             "SYNCS" => Barrier(BarrierUse::of(&opcode[name.len()..])?),
+            "ARRIVES" if has(".LDGSTSBAR.64.ARVCNT") || has(".LDGSTSBAR.64.TRANSCNT") => {
+                Barrier(BarrierUse::ArriveBehindCopies)
+            }
             "UCGABAR_ARV" => Cluster(ClusterStep::Arrive),
             "UCGABAR_WAIT" => Cluster(ClusterStep::Wait),
             _ => return None,
@@ -125,7 +134,8 @@ impl BarrierUse {
             Some("A1T0") => Some(BarrierUse::ArriveOnce),
             Some("ART0") => Some(BarrierUse::ArriveMany),
             Some("A0TR") => Some(BarrierUse::Expect),
-            Some("A0T1") => Some(BarrierUse::ExpectOne),
+            // It is followed by an arrival behind copies, which counts a transaction as hardware has it.
+            Some("A0T1") => Some(BarrierUse::AwaitOne),
             Some("A0TX") => Some(BarrierUse::Complete),
             _ if [".ARRIVE.TRANS64", ".ARRIVE.TRANS64.RED"].contains(&modifiers) => Some(BarrierUse::ArriveExpecting),
             _ => None,
@@ -134,7 +144,7 @@ impl BarrierUse {
 
     /// It has a number of a register.
     fn has_number(self) -> bool {
-        !matches!(self, BarrierUse::ArriveOnce | BarrierUse::ExpectOne)
+        !matches!(self, BarrierUse::ArriveOnce | BarrierUse::AwaitOne | BarrierUse::ArriveBehindCopies)
     }
 
     /// The step with a register's value; none where that is none that there is.
@@ -149,7 +159,8 @@ impl BarrierUse {
             BarrierUse::ArriveMany => BarrierStep::Arrive(low),
             BarrierUse::ArriveExpecting => BarrierStep::ArriveExpecting(low),
             BarrierUse::Expect => BarrierStep::Expect(low),
-            BarrierUse::ExpectOne => BarrierStep::Expect(1),
+            BarrierUse::AwaitOne => BarrierStep::AwaitOne,
+            BarrierUse::ArriveBehindCopies => BarrierStep::ArriveBehindCopies,
             BarrierUse::Complete => BarrierStep::Complete(low),
             BarrierUse::Wait => BarrierStep::Wait(low >> 31 == 1),
         })
@@ -202,7 +213,10 @@ impl BarrierStep {
             BarrierStep::ArriveExpecting(bytes) => (PhaseOp::ArriveExpecting, bytes),
             BarrierStep::Expect(bytes) => (PhaseOp::Expect, bytes),
             BarrierStep::Complete(bytes) => (PhaseOp::Complete, bytes),
+            BarrierStep::AwaitOne => (PhaseOp::Await, 1),
+            BarrierStep::ArriveBehindCopies => (PhaseOp::ArriveBehindCopies, 1),
         };
+        // Instructions with the same number share it.
         let at = constants.iter().position(|&known| known == u64::from(number)).unwrap_or_else(|| {
             constants.push(number.into());
             constants.len() - 1
@@ -275,8 +289,10 @@ mod tests {
         for opcode in ["SYNCS.PHASECHK.TRANS64", "SYNCS.CCTL.IV", "UBLKCP", "FENCE.VIEW.ASYNC.S", "LDG.E", "BAR.SYNC"] {
             assert_eq!((AsyncStep::of(opcode), is_unknown(opcode)), (None, false), "{opcode}");
         }
-        for opcode in ["SYNCS.ARRIVE.TRANS64.A2T0", "SYNCS.CAS.64", "ARRIVES.LDGSTSBAR.64.ARVCNT", "STAS.64", "UTCBAR"]
-        {
+        // As long as copies past the registers are not known one by one.
+        let behind = "ARRIVES.LDGSTSBAR.64.ARVCNT";
+        assert_eq!((AsyncStep::of(behind), is_unknown(behind)), (Some(Barrier(BarrierUse::ArriveBehindCopies)), true));
+        for opcode in ["SYNCS.ARRIVE.TRANS64.A2T0", "SYNCS.CAS.64", "ARRIVES.LDGSTSBAR.32", "STAS.64", "UTCBAR"] {
             assert_eq!((AsyncStep::of(opcode), is_unknown(opcode)), (None, true), "{opcode}");
         }
     }

@@ -176,11 +176,12 @@ pub(crate) enum GroupOf {
     Stores,
 }
 
-/// Groups of stores that a wait leaves which leaves `pending` groups of all; none where it is for no store.
-pub(super) fn stores_kept(groups: &[GroupOf], pending: usize) -> Option<u8> {
+/// Groups of a kind that a wait leaves which leaves `pending` groups of all; none where it is for none of
+/// these.
+pub(super) fn kept_of(kind: GroupOf, groups: &[GroupOf], pending: usize) -> Option<u8> {
     let (awaited, kept) = groups.split_at(groups.len().saturating_sub(pending));
-    let stores = |groups: &[GroupOf]| groups.iter().filter(|&&group| group == GroupOf::Stores).count();
-    (stores(awaited) > 0).then(|| u8::try_from(stores(kept)).unwrap_or(u8::MAX))
+    let count = |groups: &[GroupOf]| groups.iter().filter(|&&group| group == kind).count();
+    (count(awaited) > 0).then(|| u8::try_from(count(kept)).unwrap_or(u8::MAX))
 }
 
 /// The barrier of the CTA that a line means: its number, and threads, are immediates; or its number is in the

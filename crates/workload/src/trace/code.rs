@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::asynchronous::{AsyncStep, BarrierStep, copy_instruction, copy_wait};
+use super::asynchronous::{AsyncStep, BarrierStep, BarrierUse, copy_instruction, copy_wait};
 use super::group_products::GroupShape;
 use super::header::TraceHeader;
 use super::instruction::{TraceLine, register_after};
@@ -28,9 +28,9 @@ use super::opcodes::{Operation, operation_of, registers_written, width_of};
 use super::operands::operand_reads;
 use super::products::MatrixProduct;
 use durawarp_kernel::ir::{
-    AddressIn, AtomOp, Barrier, BarrierRed, BulkKind, BulkStep, CONST, CacheOp, Class, ConstSource, Elem, GroupProduct,
-    GroupStep, Guard, Hazards, Inst, Kernel, LaunchBounds, MOST_CHECKS, Mem, MemKind, NEVER, NONE, Op, OperandReads,
-    PmOp, Scope, Slot, SourcePos, Space, StoreHint, TensorTables,
+    AddressIn, AtomOp, Barrier, BarrierRed, BulkKind, BulkStep, CONST, CacheOp, Class, ConstSource, CopyStep, Elem,
+    GroupProduct, GroupStep, Guard, Hazards, Inst, Kernel, LaunchBounds, MOST_CHECKS, Mem, MemKind, NEVER, NONE, Op,
+    OperandReads, PmOp, Scope, Slot, SourcePos, Space, StoreHint, TensorTables,
 };
 
 /// Groups of copies past the registers that a warp may have under way; a wait for an older one passes.
@@ -127,6 +127,8 @@ pub(crate) enum TraceVariant {
     GroupWait(u8),
     /// A wait for all groups of stores of the copy engine but the last ones, of this number.
     CopyWait(u8),
+    /// The same of copies past the registers, which are known one by one.
+    GroupsWait(u8),
     /// A step at a barrier in shared memory.
     Barrier(BarrierStep),
     /// A barrier of the CTA by its number, for so many threads, or all; the warp waits, or arrives only.
@@ -148,6 +150,8 @@ pub(crate) enum Beside {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct TraceCode {
     knows: Beside,
+    /// Copies past the registers are known one by one, as arrivals at barriers wait for them.
+    arrives: bool,
     templates: Vec<Template>,
     by_text: BTreeMap<Box<[u8]>, u32>,
     variants: Vec<(u32, TraceVariant)>,
@@ -156,14 +160,26 @@ pub(crate) struct TraceCode {
 
 impl TraceCode {
     /// None so far.
-    pub(crate) fn new(knows: Beside) -> TraceCode {
-        TraceCode { knows, ..TraceCode::default() }
+    pub(crate) fn new(knows: Beside, arrives: bool) -> TraceCode {
+        TraceCode { knows, arrives, ..TraceCode::default() }
+    }
+
+    /// Copies past the registers are known one by one.
+    pub(crate) fn arrives(&self) -> bool {
+        self.arrives
+    }
+
+    /// Something arrives at a barrier behind copies past the registers.
+    pub(crate) fn has_arrivals(&self) -> bool {
+        let behind = AsyncStep::Barrier(BarrierUse::ArriveBehindCopies);
+        self.templates.iter().any(|template| AsyncStep::of(&template.opcode) == Some(behind))
     }
 
     /// What an opcode does beside its warp, as far as that is known.
     fn beside(&self, opcode: &str) -> Option<AsyncStep> {
         match (self.knows, AsyncStep::of(opcode)?) {
             (Beside::Nothing, _) | (Beside::Copies, AsyncStep::Barrier(_)) => None,
+            (_, AsyncStep::Barrier(BarrierUse::ArriveBehindCopies)) if !self.arrives => None,
             (_, step) => Some(step),
         }
     }
@@ -261,6 +277,22 @@ impl TraceCode {
         })
     }
 
+    /// The instruction of a copy past the registers, or of its group, where these are known one by one.
+    fn exact_copy(&self, template: &Template, variant: TraceVariant) -> Option<(Inst, Class)> {
+        let guard = if variant == TraceVariant::Off { Guard::new(NEVER_TRUE, false) } else { Guard::ALWAYS };
+        let inst = |op| Inst { op, guard, dst: [NONE; 4], src: [NONE; 4], imm: 0 };
+        match (variant, template.operation) {
+            (TraceVariant::GroupsWait(kept), _) => {
+                Some((inst(Op::Copies(CopyStep::Wait(kept.into()))), Class::Control))
+            }
+            (_, Operation::AsyncCopy) if self.arrives => {
+                Some((inst(Op::Mem(mem(template, MemKind::Copy, Space::Global, variant))), Class::Mem))
+            }
+            (_, Operation::AsyncGroup) if self.arrives => Some((inst(Op::Copies(CopyStep::Commit)), Class::Control)),
+            _ => None,
+        }
+    }
+
     /// The kernel of this code.
     pub(crate) fn kernel(&self, header: &TraceHeader, labels: &Labels, file: &str, needs: KernelNeeds) -> Kernel {
         // A result may take four registers from the named one on.
@@ -309,7 +341,10 @@ impl TraceCode {
                     let (op, class, src) = step.instruction(&mut numbers);
                     (Inst { op, guard: Guard::ALWAYS, dst: [NONE; 4], src, imm: 0 }, class)
                 }
-                _ => instruction(template, variant, labels, (at as u32, self.knows)),
+                _ => match self.exact_copy(template, variant) {
+                    Some(found) => found,
+                    None => instruction(template, variant, labels, (at as u32, self.knows)),
+                },
             };
             if let Some(product) = template.group_product() {
                 inst.imm = kernel.group_products.len() as i32;
@@ -376,7 +411,8 @@ impl Scoreboard {
             }
         };
         match variant {
-            TraceVariant::WriteBack | TraceVariant::Persist | TraceVariant::CopyWait(_) => {}
+            TraceVariant::WriteBack | TraceVariant::Persist => {}
+            TraceVariant::CopyWait(_) | TraceVariant::GroupsWait(_) => {}
             TraceVariant::Wait(places) => {
                 (0..8).filter(|place| places >> place & 1 == 1).for_each(|p| read(self.copy(p)))
             }
@@ -480,7 +516,7 @@ fn mem(template: &Template, kind: MemKind, space: Space, variant: TraceVariant) 
     let has = |words: &[&str]| template.opcode.split('.').skip(1).any(|own| words.contains(&own));
     let cache = match kind {
         MemKind::Load if has(&["CONSTANT", "CI"]) => CacheOp::ReadOnly,
-        MemKind::Load if has(&["BYPASS"]) => CacheOp::L2Only,
+        MemKind::Load | MemKind::Copy if has(&["BYPASS"]) => CacheOp::L2Only,
         MemKind::Load | MemKind::Store if has(&["STRONG", "VOLATILE", "MMIO"]) => CacheOp::Volatile,
         MemKind::Load | MemKind::Store if has(&["EF"]) => CacheOp::Streaming,
         _ => CacheOp::All,

@@ -28,7 +28,7 @@ use std::io;
 use smallvec::SmallVec;
 
 use super::asynchronous::is_unknown;
-use super::beside::{BesideWalk, ClusterPlace, GroupOf, named, stores_kept};
+use super::beside::{BesideWalk, ClusterPlace, GroupOf, kept_of, named};
 use super::code::{COPIES, TraceCode, TraceVariant};
 use super::faults::{TraceFaults, shown};
 use super::header::TraceHeader;
@@ -428,13 +428,8 @@ impl<P: AddressPlaces> CtaWalk<'_, P> {
             _ => StoresAre::Plain,
         };
         let pending = usize::try_from(read.imm).unwrap_or(0);
-        let stores_awaited = if operation == Operation::AsyncWait { stores_kept(&warp.groups, pending) } else { None };
         let variant = match operation {
-            Operation::AsyncWait => match (warp.awaited(pending), stores_awaited) {
-                (0, Some(kept)) => TraceVariant::CopyWait(kept),
-                (0, None) => TraceVariant::Plain,
-                (places, _) => TraceVariant::Wait(places),
-            },
+            Operation::AsyncWait => self.awaited(warp, pending)[0],
             Operation::Barrier if self.header.format.version >= 6 => named(&read),
             // All lanes take part in a wait, and its immediate is the number of groups that it leaves.
             Operation::GroupStep if awaits_groups(read.opcode) && read.mask == u32::MAX => {
@@ -467,13 +462,14 @@ impl<P: AddressPlaces> CtaWalk<'_, P> {
                 warp.trace.step(fence, read.mask);
             }
             // It waits for copies of both kinds.
-            Operation::AsyncWait if matches!(variant, TraceVariant::Wait(_)) => {
-                if let Some(kept) = stores_awaited {
-                    let wait = self.code.variant(at, TraceVariant::CopyWait(kept)).ok_or_else(changed)?;
+            Operation::AsyncWait => {
+                if let [_, second @ TraceVariant::CopyWait(_)] = self.awaited(warp, pending) {
+                    let wait = self.code.variant(at, second).ok_or_else(changed)?;
                     warp.trace.step(wait, read.mask);
                 }
             }
             Operation::AsyncCopy => warp.copy = Some((warp.trace.steps() - 1, at)),
+            Operation::AsyncGroup if self.code.code().arrives() => warp.groups.push(GroupOf::Copies),
             Operation::AsyncGroup => {
                 if let Some((step, template)) = warp.copy {
                     let place = (warp.groups.len() as u32 % COPIES) as u8;
@@ -486,6 +482,19 @@ impl<P: AddressPlaces> CtaWalk<'_, P> {
             _ => {}
         }
         Ok(())
+    }
+
+    /// What a wait waits for which leaves `pending` groups: one thing, or copies past the registers and then
+    /// stores of the copy engine.
+    fn awaited(&self, warp: &WarpWalk, pending: usize) -> [TraceVariant; 2] {
+        let of_copies = match (self.code.code().arrives(), warp.awaited(pending)) {
+            (true, _) => kept_of(GroupOf::Copies, &warp.groups, pending).map(TraceVariant::GroupsWait),
+            (false, 0) => None,
+            (false, places) => Some(TraceVariant::Wait(places)),
+        };
+        let of_stores = kept_of(GroupOf::Stores, &warp.groups, pending).map(TraceVariant::CopyWait);
+        let second = of_copies.and(of_stores).unwrap_or(TraceVariant::Plain);
+        [of_copies.or(of_stores).unwrap_or(TraceVariant::Plain), second]
     }
 
     /// What the stores of an instruction are: the first lane says it.

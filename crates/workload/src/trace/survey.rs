@@ -115,7 +115,12 @@ impl KernelSurvey {
     fn read(path: &Path, file: &str, labels: &Labels, faults: &mut TraceFaults) -> io::Result<KernelSurvey> {
         let (text, header) = KernelFile::open(path, faults, labels)?;
         let knows = if header.format.version >= 6 { Beside::All } else { Beside::Nothing };
-        let look = KernelLook::through(text, &header, labels, knows, faults)?;
+        let mut look = KernelLook::through(text, &header, labels, TraceCode::new(knows, false), faults)?;
+        if knows == Beside::All && look.code.has_arrivals() && faults.is_empty() {
+            // Arrivals wait for copies past the registers: now these are looked at one by one.
+            let (text, header) = KernelFile::open(path, faults, labels)?;
+            look = KernelLook::through(text, &header, labels, TraceCode::new(knows, true), faults)?;
+        }
         // Barriers of CTAs that do not begin together cannot be counted.
         let clusters = look.clusters.are_there() && look.clusters.shape(header.grid).is_none();
         let first_has_all = look.beside.bytes.first_has_all().filter(|_| !clusters);
@@ -125,7 +130,7 @@ impl KernelSurvey {
         }
         // A second look is one at a kernel without barriers.
         let (text, header) = KernelFile::open(path, faults, labels)?;
-        let look = KernelLook::through(text, &header, labels, Beside::Copies, faults)?;
+        let look = KernelLook::through(text, &header, labels, TraceCode::new(Beside::Copies, false), faults)?;
         let unknown = BesideUnknown { barriers: true, clusters };
         Ok(look.survey((path, file), header, labels, (None, unknown), faults))
     }
@@ -159,11 +164,11 @@ impl KernelLook {
         mut text: KernelFile,
         header: &TraceHeader,
         labels: &Labels,
-        knows: Beside,
+        code: TraceCode,
         faults: &mut TraceFaults,
     ) -> io::Result<KernelLook> {
         let mut look = KernelLook {
-            code: TraceCode::new(knows),
+            code,
             touches: Touches::default(),
             ctas: Vec::new(),
             steps: Vec::new(),
