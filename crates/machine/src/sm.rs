@@ -495,7 +495,7 @@ impl Sm {
         if leaves || cleans && !self.lsu.blocked {
             next = next.min(self.lsu.free_at.max(cycle + 1));
         }
-        if !self.lsu.queue.is_empty() && !self.lsu.blocked {
+        if !self.lsu.blocked && !self.lsu.queue.is_empty() {
             next = next.min(self.lsu.next_at().max(cycle + 1));
         }
         self.core.accounts.asleep_on_unit = on_unit;
@@ -505,6 +505,7 @@ impl Sm {
         }
     }
 
+    #[cold]
     fn fail(&mut self, fault: ProgramFault, cx: &mut Ctx<'_, Msg>) {
         self.failed = true;
         cx.fail(Box::new(fault));

@@ -94,13 +94,15 @@ impl AddressUnits {
         AddressUnits { spec, units, turns: VecDeque::new(), issuing: None, opened: None }
     }
 
+    /// The machine has places. Who asks that first spares the calls below, which do nothing without, and are
+    /// calls: inline they would have their callers, part of each cycle, save all registers for nothing.
     #[inline]
-    fn is_present(&self) -> bool {
+    pub(super) fn is_present(&self) -> bool {
         !self.units.is_empty()
     }
 
     /// An instruction issues: entries from here to [`AddressUnits::issued`] are its.
-    #[inline]
+    #[inline(never)]
     pub(super) fn issues(&mut self, scheduler: usize, cycle: u32) {
         if self.is_present() {
             let from = cycle.max(self.units[scheduler].free_at) + 1;
@@ -109,7 +111,7 @@ impl AddressUnits {
     }
 
     /// It has issued; its scheduler's unit is free from `free_at` on. From when it takes another one.
-    #[inline]
+    #[inline(never)]
     pub(super) fn issued(&mut self, scheduler: usize, cycle: u32, free_at: u32) -> u32 {
         if self.issuing.take().is_none() {
             return free_at;
@@ -119,7 +121,7 @@ impl AddressUnits {
     }
 
     /// An entry goes to the load-store unit.
-    #[inline]
+    #[inline(never)]
     pub(super) fn enter(&mut self) {
         if !self.is_present() {
             return;
@@ -140,7 +142,7 @@ impl AddressUnits {
     }
 
     /// The last request of the oldest entry has left.
-    #[inline]
+    #[inline(never)]
     pub(super) fn leave(&mut self, cycle: u32) {
         self.opened = self.turns.pop_front().and_then(|turn| turn.scheduler);
         if let Some(scheduler) = self.opened {
@@ -151,7 +153,7 @@ impl AddressUnits {
     }
 
     /// A scheduler that gets a place back, and from when it takes another instruction.
-    #[inline]
+    #[inline(never)]
     pub(super) fn opened(&mut self, cycle: u32) -> Option<(usize, u32)> {
         let scheduler = usize::from(self.opened.take()?);
         Some((scheduler, self.opens_at(scheduler, cycle)))
@@ -174,7 +176,12 @@ impl AddressUnits {
     /// All places of a scheduler are held at `cycle`, for what a warp waits for.
     #[inline]
     pub(super) fn is_full(&self, scheduler: usize, cycle: u32) -> bool {
-        self.is_present() && self.units[scheduler].held(cycle) >= self.spec.entries as usize
+        self.is_present() && self.holds_all(scheduler, cycle)
+    }
+
+    #[inline(never)]
+    fn holds_all(&self, scheduler: usize, cycle: u32) -> bool {
+        self.units[scheduler].held(cycle) >= self.spec.entries as usize
     }
 }
 

@@ -151,9 +151,13 @@ impl IssueCore {
 
     /// Opens every barrier of a CTA that has all it waits for; its warps go on a control latency later.
     fn open_barriers(&mut self, cta: usize, cycle: u32, launch: &Launch, record: &mut Record) {
-        for id in 0..16 {
+        let barriers = self.ctas[cta].barriers.iter().enumerate();
+        let mut awaited = barriers.fold(0u16, |set, (id, barrier)| set | u16::from(barrier.arrivals > 0) << id);
+        while awaited != 0 {
+            let id = awaited.trailing_zeros() as usize;
+            awaited &= awaited - 1;
             let barrier = self.ctas[cta].barriers[id];
-            if barrier.arrivals == 0 || !barrier.is_complete(self.ctas[cta].live, self.warp_size) {
+            if !barrier.is_complete(self.ctas[cta].live, self.warp_size) {
                 continue;
             }
             self.ctas[cta].barriers[id] = BarrierState::default();

@@ -44,9 +44,9 @@ pub(super) fn serve(access: Box<RemoteAccess>, lsu: &mut Lsu) {
 
 impl Share<'_> {
     /// Lanes of a launch with clusters, some of which may mean other CTAs.
+    #[inline(never)]
     pub(super) fn in_cluster(self, core: &mut IssueCore, lsu: &mut Lsu, m: &mut Moment<'_>) -> Result<(), Fault> {
-        let slot = &core.slots[self.warp];
-        let launch = m.launch(slot);
+        let (slot, launch) = (&core.slots[self.warp], self.launch);
         let Some(own) = core.ctas[usize::from(slot.cta)].seat.as_ref().map(|seat| seat.rank) else {
             unreachable!("a CTA of a cluster has its seat")
         };
@@ -84,8 +84,8 @@ impl Share<'_> {
 
     /// Lanes whose addresses lie in the CTA of another rank: a request to its SM.
     fn elsewhere(mut self, rank: u32, core: &mut IssueCore, lsu: &mut Lsu, m: &mut Moment<'_>) -> Result<(), Fault> {
-        let launch = m.launch(&core.slots[self.warp]);
-        self.check("shared", u64::from(launch.shared_bytes), core, m)?;
+        let launch = self.launch;
+        self.check("shared", u64::from(launch.shared_bytes), core)?;
         // Only the own SM knows when products are done.
         if self.mem.atom == AtomOp::Phase(PhaseOp::ArriveBehindProducts) {
             let what = "`tcgen05.commit` at a barrier of another CTA is not supported".to_owned();

@@ -146,9 +146,11 @@ impl IssueCore {
     /// while that has to wait. By how many cycles its result is later.
     #[inline]
     pub(super) fn read_operands(&mut self, warp: usize, cycle: u32, launches: &LaunchTable) -> u32 {
-        if !self.register_reads.is_present() {
-            return 0;
-        }
+        if self.register_reads.is_present() { self.read_banks(warp, cycle, launches) } else { 0 }
+    }
+
+    #[inline(never)]
+    fn read_banks(&mut self, warp: usize, cycle: u32, launches: &LaunchTable) -> u32 {
         let slot = &self.slots[warp];
         let scheduler = usize::from(slot.scheduler);
         // Of PTX nothing is known.

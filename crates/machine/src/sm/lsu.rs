@@ -323,20 +323,25 @@ impl Lsu {
     /// An entry waits for its turn.
     #[inline]
     pub(super) fn push(&mut self, entry: Box<Entry>) {
-        self.addresses.enter();
+        if self.addresses.is_present() {
+            self.addresses.enter();
+        }
         self.queue.push_back(entry);
     }
 
     /// Cycle from which the head, if there is one, may go on.
     #[inline]
     pub(super) fn next_at(&self) -> u32 {
-        self.free_at.max(self.addresses.next_from())
+        if self.addresses.is_present() { self.free_at.max(self.addresses.next_from()) } else { self.free_at }
     }
 
     /// Takes back the head entry, whose work is done.
+    #[inline]
     pub(super) fn retire_head(&mut self, cycle: u32) {
         let Some(mut entry) = self.queue.pop_front() else { unreachable!("there is a head") };
-        self.addresses.leave(cycle);
+        if self.addresses.is_present() {
+            self.addresses.leave(cycle);
+        }
         entry.accesses.clear();
         entry.parts.clear();
         entry.payloads.clear();
@@ -465,6 +470,7 @@ impl Lsu {
         self.close_load(load);
     }
 
+    #[inline]
     fn close_load(&mut self, index: u16) {
         if let Some(room) = self.loads[usize::from(index)].staging.take() {
             self.stagings.push(room);

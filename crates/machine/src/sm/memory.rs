@@ -13,6 +13,7 @@ use crate::msg::{Atomics, Payload};
 use crate::shared_memory::passes;
 use durawarp_kernel::fault::FaultKind;
 use durawarp_kernel::ir::{AtomOp, CacheOp, Inst, Mem, MemKind, Op, PhaseOp, Space};
+use durawarp_kernel::launch::Launch;
 use durawarp_kernel::memory::resolve_generic;
 use durawarp_kernel::warp::Warp;
 use durawarp_persist::handler::SmEvent;
@@ -30,6 +31,7 @@ use super::slots::Fault;
 pub(super) struct Share<'a> {
     pub(super) warp: usize,
     pub(super) pc: usize,
+    pub(super) launch: &'a Launch,
     pub(super) inst: &'a Inst,
     pub(super) mem: Mem,
     /// Bytes a lane.
@@ -73,19 +75,36 @@ impl Share<'_> {
     }
 }
 
-/// Calls `f` with a base address and each lane's distance from it: once for all lanes, or, when they lie too
-/// far apart for 16 bits, lane by lane.
+/// What `narrow` makes of each lane's address.
 #[inline]
-fn in_reach(share: &Share<'_>, mut f: impl FnMut(usize, &[u16; 64], u64)) {
+fn narrowed(address: &[u64; 64], lanes: u64, narrow: impl Fn(u64) -> u16) -> [u16; 64] {
+    let mut offset = [0; 64];
+    let [low, high] = [0, 32].map(|first| first..first + 32);
+    for i in low {
+        offset[i] = narrow(address[i]);
+    }
+    // As a rule no lane above 31 takes part: half of the offsets are enough.
+    if lanes >> 32 != 0 {
+        for i in high {
+            offset[i] = narrow(address[i]);
+        }
+    }
+    offset
+}
+
+/// Calls `f` with a base address and each lane's distance from it: once for all lanes, or, when they lie too
+/// far apart for 16 bits, lane by lane. `most` is at least the greatest address.
+#[inline]
+fn in_reach(share: &Share<'_>, most: u64, mut f: impl FnMut(usize, &[u16; 64], u64)) {
     let Share { address, lanes, bytes, form, .. } = *share;
     match form {
         Form::Uniform => return f(address[0] as usize, &[0; 64], lanes),
         Form::Consecutive => return f(address[0] as usize, &std::array::from_fn(|i| (i as u32 * bytes) as u16), lanes),
         Form::Any => {}
     }
-    if share.bits() <= u64::from(u16::MAX) {
+    if most <= u64::from(u16::MAX) {
         // The whole space lies within 16 bits, as shared memory does as a rule.
-        return f(0, &address.map(|a| a as u16), lanes);
+        return f(0, &narrowed(address, lanes, |a| a as u16), lanes);
     }
     let (low, high, _) = share.extent();
     let mut offset = [0; 64];
@@ -148,13 +167,14 @@ pub(super) fn issue_memory(
             return Ok(());
         }
         let form = Form::of(&address, reading, bytes);
-        let share = Share { warp, pc, inst, mem, bytes, lanes: reading, address: &address, form, load: &mut load };
+        let (lanes, address) = (reading, &address);
+        let share = Share { warp, pc, launch, inst, mem, bytes, lanes, address, form, load: &mut load };
         share.access(Space::Global, core, lsu, memory, front_end, m)?;
         // Its accesses wait in the queue; from here on what they bring collects aside.
         lsu.copies(load, copy);
     } else if mem.space != Space::Generic {
         let form = Form::of(&address, lanes, bytes);
-        let share = Share { warp, pc, inst, mem, bytes, lanes, address: &address, form, load: &mut load };
+        let share = Share { warp, pc, launch, inst, mem, bytes, lanes, address: &address, form, load: &mut load };
         share.access(mem.space, core, lsu, memory, front_end, m)?;
     } else {
         // A generic access: lanes by the window they fall in, usually all in one.
@@ -172,7 +192,7 @@ pub(super) fn issue_memory(
             }
             left &= !members;
             let (lanes, form) = (members, Form::of(&within, members, bytes));
-            let share = Share { warp, pc, inst, mem, bytes, lanes, address: &within, form, load: &mut load };
+            let share = Share { warp, pc, launch, inst, mem, bytes, lanes, address: &within, form, load: &mut load };
             share.access(space, core, lsu, memory, front_end, m)?;
         }
     }
@@ -211,8 +231,8 @@ impl Share<'_> {
     }
 
     fn constant(self, core: &mut IssueCore, m: &mut Moment<'_>) -> Result<(), Fault> {
-        let launch = m.launch(&core.slots[self.warp]);
-        self.check("const", launch.const_bank.len() as u64, core, m)?;
+        let launch = self.launch;
+        let most = self.check("const", launch.const_bank.len() as u64, core)?;
         if self.mem.kind != MemKind::Load {
             let what = FaultKind::Unsupported("a write to constant memory".to_owned());
             return Err(Box::new(core.slots[self.warp].fault(self.lanes.trailing_zeros(), what, launch)));
@@ -226,7 +246,7 @@ impl Share<'_> {
             }
         }
         let warp = &mut core.slots[self.warp].warp;
-        in_reach(&self, |base, offset, lanes| {
+        in_reach(&self, most, |base, offset, lanes| {
             warp.write_back(self.inst, launch, lanes, offset, &launch.const_bank[base..]);
         });
         let latency = m.p.latency.const_cycles + distinct.saturating_sub(1);
@@ -235,18 +255,14 @@ impl Share<'_> {
     }
 
     fn shared(self, core: &mut IssueCore, lsu: &mut Lsu, m: &mut Moment<'_>) -> Result<(), Fault> {
-        if m.launch(&core.slots[self.warp]).cluster != [1; 3] {
-            self.in_cluster(core, lsu, m)
-        } else {
-            self.in_own(core, lsu, m)
-        }
+        if self.launch.cluster != [1; 3] { self.in_cluster(core, lsu, m) } else { self.in_own(core, lsu, m) }
     }
 
     /// An access to the own CTA's shared memory.
+    #[inline(always)]
     pub(super) fn in_own(mut self, core: &mut IssueCore, lsu: &mut Lsu, m: &mut Moment<'_>) -> Result<(), Fault> {
-        let launch = m.launch(&core.slots[self.warp]);
-        self.check("shared", u64::from(launch.shared_bytes), core, m)?;
-        let Share { warp, inst, mem, bytes, lanes, address, form, .. } = self;
+        let most = self.check("shared", u64::from(self.launch.shared_bytes), core)?;
+        let Share { warp, launch, inst, mem, bytes, lanes, address, form, .. } = self;
         let atomic = matches!(mem.kind, MemKind::Atomic | MemKind::Reduction);
         let slot = &mut core.slots[warp];
         let cta = &mut core.ctas[usize::from(slot.cta)];
@@ -272,12 +288,12 @@ impl Share<'_> {
         }
         let memory = &mut cta.shared;
         match mem.kind {
-            MemKind::Load | MemKind::Texture(_) => in_reach(&self, |base, offset, lanes| {
+            MemKind::Load | MemKind::Texture(_) => in_reach(&self, most, |base, offset, lanes| {
                 slot.warp.write_back(inst, launch, lanes, offset, &memory[base..]);
             }),
             MemKind::Matrix(_) => slot.warp.write_matrices(inst, lanes, address, memory),
             MemKind::Copy => unreachable!("copies read global memory"),
-            MemKind::Store => in_reach(&self, |base, offset, lanes| {
+            MemKind::Store => in_reach(&self, most, |base, offset, lanes| {
                 slot.warp.gather(inst, launch, lanes, offset, &mut memory[base..]);
             }),
             MemKind::Atomic | MemKind::Reduction if later => {}
@@ -322,8 +338,8 @@ impl Share<'_> {
         memory: &mut MemorySide,
         m: &mut Moment<'_>,
     ) -> Result<(), Fault> {
-        let launch = m.launch(&core.slots[self.warp]);
-        self.check("local", u64::from(launch.kernel.local_bytes), core, m)?;
+        let launch = self.launch;
+        self.check("local", u64::from(launch.kernel.local_bytes), core)?;
         let (base, per_thread) = m.w.local;
         let warp_size = u64::from(m.p.sm.warp_size);
         let first = base + self.warp as u64 * u64::from(per_thread) * warp_size;
@@ -387,11 +403,10 @@ impl Share<'_> {
         front_end: &FrontEndWaits,
         m: &mut Moment<'_>,
     ) -> Result<(), Fault> {
-        let launch = m.launch(&core.slots[self.warp]);
         if self.mem.kind != MemKind::Copy {
-            self.check_global(core, m)?;
+            self.check_global(core)?;
         }
-        let Share { warp, inst, mem, bytes, lanes, address, form, .. } = self;
+        let Share { warp, launch, inst, mem, bytes, lanes, address, form, .. } = self;
         let line_bytes = m.w.line_bytes;
         let in_line = u64::from(line_bytes) - 1;
         // Stores and atomics pass the L1 or join it when they leave the queue; for a load the cache operator
@@ -410,12 +425,7 @@ impl Share<'_> {
         let load = if mem.kind == MemKind::Store { NO_LOAD } else { self.open_load(lsu) };
         let mut entry = lsu.entry(warp as u8, work, load);
         coalesce_form(form, m.p.sm.coalescer, address, lanes, bytes, line_bytes, &mut entry.accesses);
-        // No lane above 31 takes part: half of the offsets are enough.
-        let used = if lanes >> 32 == 0 { 32 } else { 64 };
-        let mut offset = [0u16; 64];
-        for (to, from) in offset[..used].iter_mut().zip(&address[..used]) {
-            *to = (from & in_line) as u16;
-        }
+        let offset = narrowed(address, lanes, |address| (address & in_line) as u16);
         match mem.kind {
             MemKind::Load | MemKind::Texture(_) | MemKind::Matrix(_) | MemKind::Copy => {
                 lsu.load(load).offset = offset;
@@ -487,18 +497,18 @@ impl Share<'_> {
         Ok(())
     }
 
-    /// Bounds and alignment in a space that starts at 0.
-    pub(super) fn check(&self, space: &'static str, size: u64, core: &IssueCore, m: &Moment<'_>) -> Result<(), Fault> {
+    /// Bounds and alignment in a space that starts at 0. Returns what all addresses are at most.
+    pub(super) fn check(&self, space: &'static str, size: u64, core: &IssueCore) -> Result<u64, Fault> {
         let bytes = u64::from(self.bytes);
         // What all addresses are at most is enough as a rule, and found faster than the greatest.
         let bits = self.bits();
         if bits & (self.alignment() - 1) == 0 && bits.checked_add(bytes).is_some_and(|end| end <= size) {
-            return Ok(());
+            return Ok(bits);
         }
         let (_, high, bits) = self.extent();
         let inside = high.checked_add(bytes).is_some_and(|end| end <= size);
         if inside && bits & (self.alignment() - 1) == 0 {
-            return Ok(());
+            return Ok(high);
         }
         for lane in lanes_of(self.lanes) {
             let address = self.address[lane];
@@ -510,10 +520,9 @@ impl Share<'_> {
             } else {
                 continue;
             };
-            let slot = &core.slots[self.warp];
-            return Err(Box::new(slot.fault(lane as u32, kind, m.launch(slot))));
+            return Err(Box::new(core.slots[self.warp].fault(lane as u32, kind, self.launch)));
         }
-        Ok(())
+        Ok(high)
     }
 
     fn alignment(&self) -> u64 {
@@ -525,8 +534,8 @@ impl Share<'_> {
     }
 
     /// Bounds and alignment of global accesses, all lanes at once when they are in one allocation.
-    fn check_global(&self, core: &IssueCore, m: &Moment<'_>) -> Result<(), Fault> {
-        let addresses = &m.launch(&core.slots[self.warp]).addresses;
+    fn check_global(&self, core: &IssueCore) -> Result<(), Fault> {
+        let addresses = &self.launch.addresses;
         let (low, high, bits) = self.extent();
         let last = u64::from(self.bytes) - 1;
         if bits & (self.alignment() - 1) == 0
@@ -544,8 +553,7 @@ impl Share<'_> {
             } else {
                 continue;
             };
-            let slot = &core.slots[self.warp];
-            return Err(Box::new(slot.fault(lane as u32, kind, m.launch(slot))));
+            return Err(Box::new(core.slots[self.warp].fault(lane as u32, kind, self.launch)));
         }
         Ok(())
     }

@@ -78,6 +78,7 @@ fn warp_and_bulk(tag: u32) -> (usize, u16) {
 impl Sm {
     /// Issues the next instruction of a warp that its scheduler has picked, and a second one where the
     /// machine can.
+    #[inline(always)]
     pub(super) fn issue(&mut self, warp: usize, cycle: u32, launches: &LaunchTable, cx: &mut Ctx<'_, Msg>) {
         let mut units = 0u8;
         for nth in 1..=self.p.sm.issue_width {
@@ -86,14 +87,15 @@ impl Sm {
             units |= 1 << unit as u8;
             self.core.schedulers[scheduler].free_at[unit as usize] = cycle + self.core.interval[class as usize];
             self.core.class_counts[class as usize] += 1;
-            if unit == Unit::Memory {
+            let places = unit == Unit::Memory && self.lsu.addresses.is_present();
+            if places {
                 self.lsu.addresses.issues(scheduler, cycle);
             }
             let late = self.core.read_operands(warp, cycle, launches);
             self.execute(warp, class, late, cycle, launches, cx);
             // All its entries are in the load-store unit: how many places are left decides when the scheduler
             // may issue another one.
-            if unit == Unit::Memory {
+            if places {
                 let free_at = &mut self.core.schedulers[scheduler].free_at[unit as usize];
                 *free_at = self.lsu.addresses.issued(scheduler, cycle, *free_at);
             }
@@ -127,6 +129,7 @@ impl Sm {
     }
 
     /// Executes the next instruction of a warp, whose result is `late` by cycles for which its operands wait.
+    #[inline(always)]
     fn execute(
         &mut self,
         warp: usize,
@@ -215,23 +218,6 @@ impl Sm {
                 }
                 slot.warp.advance();
             }
-            Op::Cluster(step) if lanes != 0 => match self.at_cluster(warp, step, lanes, cycle, launch, cx) {
-                Ok(true) => {}
-                Ok(false) => return,
-                Err(fault) => {
-                    self.fail(*fault, cx);
-                    return;
-                }
-            },
-            Op::Cluster(_) => slot.warp.advance(),
-            Op::Grid(step) => {
-                // The pc moves before the wait: behind it the warp goes on.
-                slot.warp.advance();
-                if lanes != 0 && self.at_grid(warp, step, cx) {
-                    self.core.enter(warp, Wait::Prerequisites, cycle + 1);
-                    return;
-                }
-            }
             Op::Fence(scope) => {
                 slot.warp.advance();
                 if lanes != 0 {
@@ -260,18 +246,83 @@ impl Sm {
                 let cta = usize::from(slot.cta);
                 self.tell_cluster(cta, cycle, launch, cx);
             }
-            Op::Trap(trap) => {
-                if lanes != 0 {
-                    let fault = ProgramFault::of_trap(trap, launch, &slot.warp, lanes);
-                    self.fail(fault, cx);
-                    return;
-                }
-                slot.warp.advance();
-            }
             Op::Nop => {
                 // What a trace names only by its class and its registers.
                 slot.warp.advance();
                 slot.write_from(&launch.kernel.hazards[pc], cycle + latency);
+            }
+            Op::Matrix(_) => {
+                let multiplied = slot.warp.multiply(inst, launch, lanes);
+                slot.warp.advance();
+                slot.write_from(&launch.kernel.hazards[pc], cycle + latency);
+                if let Err(fault) = multiplied {
+                    self.fail(*fault, cx);
+                    return;
+                }
+            }
+            Op::Machine(read) => {
+                self.read_machine(warp, inst, read, lanes, cycle, cx);
+                self.core.write_from(warp, pc, cycle + latency, launch);
+                self.core.slots[warp].warp.advance();
+            }
+            Op::Cluster(_)
+            | Op::Grid(_)
+            | Op::Trap(_)
+            | Op::Pm(_)
+            | Op::BulkGroups(_)
+            | Op::Bulk(_)
+            | Op::Copies(_)
+            | Op::Registers(_)
+            | Op::WarpGroup(_)
+            | Op::AwaitPhase(_)
+            | Op::Tensor(_) => {
+                if !self.execute_rare(warp, inst, lanes, cycle, launches, cx) {
+                    return;
+                }
+            }
+        }
+        self.core.settle_now(warp, cycle + 1, launch);
+    }
+
+    /// What plain kernels have none of, apart from [`Sm::execute`], which is part of each cycle and stays
+    /// small so. False where the warp does not go on in the next cycle.
+    #[inline(never)]
+    fn execute_rare(
+        &mut self,
+        warp: usize,
+        inst: &Inst,
+        lanes: u64,
+        cycle: u32,
+        launches: &LaunchTable,
+        cx: &mut Ctx<'_, Msg>,
+    ) -> bool {
+        let slot = &mut self.core.slots[warp];
+        let launch = launches.of(slot);
+        match inst.op {
+            Op::Cluster(step) if lanes != 0 => match self.at_cluster(warp, step, lanes, cycle, launch, cx) {
+                Ok(true) => {}
+                Ok(false) => return false,
+                Err(fault) => {
+                    self.fail(*fault, cx);
+                    return false;
+                }
+            },
+            Op::Cluster(_) => slot.warp.advance(),
+            Op::Grid(step) => {
+                // The pc moves before the wait: behind it the warp goes on.
+                slot.warp.advance();
+                if lanes != 0 && self.at_grid(warp, step, cx) {
+                    self.core.enter(warp, Wait::Prerequisites, cycle + 1);
+                    return false;
+                }
+            }
+            Op::Trap(trap) => {
+                if lanes != 0 {
+                    let fault = ProgramFault::of_trap(trap, launch, &slot.warp, lanes);
+                    self.fail(fault, cx);
+                    return false;
+                }
+                slot.warp.advance();
             }
             Op::Pm(_) => {
                 // As with memory, the pc moves after the issue, and before any wait, after which the warp
@@ -289,21 +340,22 @@ impl Sm {
                         } else {
                             self.persist_fence(warp, kind, rule, cycle + 1, launch, cx);
                         }
-                        return;
+                        return false;
                     }
                     Err(fault) => {
                         self.fail(*fault, cx);
-                        return;
+                        return false;
                     }
                 }
             }
+            // Copies go on by themselves: of their instructions only those wait that ask for their end.
             Op::BulkGroups(step) => {
                 slot.warp.advance();
                 if lanes != 0
                     && let Some(wait) = self.engine.step_groups(warp, step)
                 {
                     self.core.enter(warp, wait, cycle + 1);
-                    return;
+                    return false;
                 }
             }
             Op::Bulk(bulk) => {
@@ -316,11 +368,11 @@ impl Sm {
                     Ok(false) => {}
                     Ok(true) => {
                         self.core.enter(warp, Wait::BulkDurable, cycle + 1);
-                        return;
+                        return false;
                     }
                     Err(fault) => {
                         self.fail(*fault, cx);
-                        return;
+                        return false;
                     }
                 }
             }
@@ -330,32 +382,25 @@ impl Sm {
                     && let Some(kept) = self.core.copies.groups[warp].step(step)
                 {
                     self.core.enter(warp, Wait::Copies(kept), cycle + 1);
-                    return;
+                    return false;
                 }
             }
+            // Registers that others have yet to release are waited for behind the instruction.
             Op::Registers(step) => {
+                let pc = slot.warp.pc();
                 let whole = slot.warp.check_whole(launch, lanes, "setmaxnreg");
                 slot.warp.advance();
                 let moved = whole.and_then(|()| match lanes {
                     0 => Ok(false),
-                    _ => self.core.move_registers(warp, step, pc as u32, cycle, launch),
+                    _ => self.core.move_registers(warp, step, pc, cycle, launch),
                 });
                 match moved {
                     Ok(false) => {}
-                    Ok(true) => return,
+                    Ok(true) => return false,
                     Err(fault) => {
                         self.fail(*fault, cx);
-                        return;
+                        return false;
                     }
-                }
-            }
-            Op::Matrix(_) => {
-                let multiplied = slot.warp.multiply(inst, launch, lanes);
-                slot.warp.advance();
-                slot.write_from(&launch.kernel.hazards[pc], cycle + latency);
-                if let Err(fault) = multiplied {
-                    self.fail(*fault, cx);
-                    return;
                 }
             }
             Op::WarpGroup(step) => {
@@ -363,7 +408,7 @@ impl Sm {
                     && let Err(fault) = self.warp_group(warp, step, inst, lanes, cycle, launch)
                 {
                     self.fail(*fault, cx);
-                    return;
+                    return false;
                 }
                 self.core.slots[warp].warp.advance();
             }
@@ -372,26 +417,22 @@ impl Sm {
                 let issue = TensorIssue { warp, step, inst, lanes, cycle };
                 match self.tensor_step(issue, launches) {
                     Ok(true) => {}
-                    Ok(false) => return,
+                    Ok(false) => return false,
                     Err(fault) => {
                         self.fail(*fault, cx);
-                        return;
+                        return false;
                     }
                 }
             }
             Op::AwaitPhase(parity) => {
                 let times = (cycle, self.p.shared.latency_cycles);
                 if !await_phase(&mut self.core, warp, (lanes, parity), times, launches) {
-                    return;
+                    return false;
                 }
             }
-            Op::Machine(read) => {
-                self.read_machine(warp, inst, read, lanes, cycle, cx);
-                self.core.write_from(warp, pc, cycle + latency, launch);
-                self.core.slots[warp].warp.advance();
-            }
+            _ => unreachable!("`execute` has the other instructions"),
         }
-        self.core.settle_now(warp, cycle + 1, launch);
+        true
     }
 
     /// A step of tensor memory; false where the warp waits.
@@ -517,7 +558,15 @@ impl Sm {
 
     /// Tells the CTAs of a cluster when all lanes of one have come to its barrier that have not exited, or
     /// all have exited.
+    #[inline]
     fn tell_cluster(&mut self, cta: usize, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
+        if self.core.ctas[cta].seat.is_some() {
+            self.tell_seated(cta, cycle, launch, cx);
+        }
+    }
+
+    #[inline(never)]
+    fn tell_seated(&mut self, cta: usize, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
         let (slots, slot) = (&self.core.slots, &mut self.core.ctas[cta]);
         let Some(seat) = &mut slot.seat else { return };
         let (ends, live) = (slot.live == 0, slot.live);
@@ -587,6 +636,7 @@ impl Sm {
     }
 
     /// A request to shared memory of another SM leaves.
+    #[inline(never)]
     fn send_remote(&mut self, cycle: u32, cx: &mut Ctx<'_, Msg>) {
         let access = self.lsu.remote.take_leaving();
         let warp = &self.core.slots[usize::from(access.from.warp)];
@@ -606,6 +656,7 @@ impl Sm {
     }
 
     /// A request of another SM is served, and answered when its values would be there for a warp of this SM.
+    #[inline(never)]
     fn serve_remote(&mut self, passes: u32, cycle: u32, cx: &mut Ctx<'_, Msg>) {
         let mut access = self.lsu.remote.take_serving();
         match self.find_cta(access.to) {
@@ -733,7 +784,9 @@ impl Sm {
 
     /// One cycle of the load-store unit: a line that is to be cleaned, or the next access of the head entry.
     pub(super) fn step_lsu(&mut self, cycle: u32, launches: &LaunchTable, cx: &mut Ctx<'_, Msg>) {
-        self.lsu.blocked &= self.host.outbox.persists().is_empty() || !self.memory.port.network.has_room();
+        if self.lsu.blocked {
+            self.lsu.blocked = self.host.outbox.persists().is_empty() || !self.memory.port.network.has_room();
+        }
         if self.lsu.blocked || self.lsu.free_at > cycle {
             return;
         }
@@ -744,19 +797,8 @@ impl Sm {
         if !leaves && self.lsu.queue.is_empty() {
             return;
         }
-        if leaves {
-            self.memory.take_cleans(&mut self.host);
-            loop {
-                match self.memory.clean_next(&mut self.host, &mut self.record, cx) {
-                    Cleaned::Nothing => break,
-                    Cleaned::Sent => return,
-                    Cleaned::NoRoom => {
-                        self.lsu.blocked = true;
-                        return;
-                    }
-                    Cleaned::AtOnce => self.released(cycle, launches, cx),
-                }
-            }
+        if leaves && self.clean_lines(cycle, launches, cx) {
+            return;
         }
         // Lines that are cleaned have no address to compute.
         if self.lsu.next_at() > cycle {
@@ -764,7 +806,9 @@ impl Sm {
         }
         let m = moment!(self, cycle, launches);
         let stepped = self.lsu.step(&mut self.memory, &mut self.core.slots, m, cx);
-        if let Some((scheduler, free_at)) = self.lsu.addresses.opened(cycle) {
+        if self.lsu.addresses.is_present()
+            && let Some((scheduler, free_at)) = self.lsu.addresses.opened(cycle)
+        {
             let held_until = self.core.register_reads.held_until(scheduler);
             self.core.schedulers[scheduler].free_at[Unit::Memory as usize] = free_at.max(held_until);
         }
@@ -775,6 +819,23 @@ impl Sm {
             Stepped::Serves { passes } => self.serve_remote(passes, cycle, cx),
             Stepped::Joined { warp, bulk } => {
                 self.store_performed(warp, bulk, cycle, launches, cx);
+            }
+        }
+    }
+
+    /// Lines that are to be cleaned go before all others: true where one takes this cycle, or waits for room.
+    #[inline(never)]
+    fn clean_lines(&mut self, cycle: u32, launches: &LaunchTable, cx: &mut Ctx<'_, Msg>) -> bool {
+        self.memory.take_cleans(&mut self.host);
+        loop {
+            match self.memory.clean_next(&mut self.host, &mut self.record, cx) {
+                Cleaned::Nothing => return false,
+                Cleaned::Sent => return true,
+                Cleaned::NoRoom => {
+                    self.lsu.blocked = true;
+                    return true;
+                }
+                Cleaned::AtOnce => self.released(cycle, launches, cx),
             }
         }
     }
@@ -810,6 +871,7 @@ impl Sm {
     }
 
     /// A cycle of the copy engine: bytes that complete, then the next line.
+    #[inline(never)]
     pub(super) fn step_engine(&mut self, cycle: u32, launches: &LaunchTable, cx: &mut Ctx<'_, Msg>) {
         loop {
             match self.engine.land(cycle, &mut self.core, launches, self.w.index) {
@@ -855,6 +917,7 @@ impl Sm {
     }
 
     /// An asynchronous copy's bytes arrive in shared memory.
+    #[inline(never)]
     pub(super) fn land(&mut self, load: u16, cycle: u32, launches: &LaunchTable, cx: &mut Ctx<'_, Msg>) {
         let (lsu, core) = (&mut self.lsu, &mut self.core);
         let mut landed = None;
@@ -879,7 +942,15 @@ impl Sm {
     }
 
     /// Something a warp may have waited for has come.
+    #[inline]
     fn resume(&mut self, warp: usize, cycle: u32, launches: &LaunchTable, cx: &mut Ctx<'_, Msg>) {
+        // A warp that hides its latencies goes on with others' registers: it waits for nothing that comes.
+        if !matches!(self.core.slots[warp].wait, Wait::Issue | Wait::Latency) {
+            self.resume_waiting(warp, cycle, launches, cx);
+        }
+    }
+
+    fn resume_waiting(&mut self, warp: usize, cycle: u32, launches: &LaunchTable, cx: &mut Ctx<'_, Msg>) {
         let slot = &self.core.slots[warp];
         let launch = launches.of(slot);
         // Of some waits what came is one part of several, so that the warp goes on waiting.
