@@ -70,6 +70,8 @@ pub struct TraceDescription {
     pub renamed: BTreeMap<String, u64>,
     /// Warps without instructions; each executes an exit that the trace does not have.
     pub empty_warps: u64,
+    /// Warps with instructions and no exit; each executes one that the trace does not have.
+    pub unended_warps: u64,
     /// Launches whose barriers in shared memory order nothing, as the trace does not say what these count.
     pub barriers_unknown: u64,
     /// Launches with clusters whose CTAs begin one by one, as the trace has not all of them.

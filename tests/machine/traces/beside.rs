@@ -380,3 +380,34 @@ fn stores_of_the_copy_engine_persist_under_every_scheme_that_runs_traces() {
     }
     assert!(schemes > 10, "{schemes}");
 }
+
+#[test]
+fn a_warp_without_an_exit_ends_with_its_last_instruction_and_that_is_told() {
+    // As a generator of traces for models of memory writes it: no exit, no cluster, version 4.
+    let warp = |at: u32| {
+        let mut text = format!("warp = {at}\ninsts = 3\n");
+        for (pc, rest) in
+            ["LDG.E.128 1 R2 16 1 0x3000000000 16 0", "FFMA 3 R4 R6 R8 0", "FFMA 3 R4 R6 R8 0"].iter().enumerate()
+        {
+            writeln!(text, "{:04x} ffffffff 1 R4 {rest}", 16 * pc).unwrap();
+        }
+        text
+    };
+    let ctas: String = (0..4)
+        .map(|cta| format!("#BEGIN_TB\n\nthread block = {cta},0,0\n\n{}{}#END_TB\n\n", warp(0), warp(1)))
+        .collect();
+    let text = format!(
+        "-kernel name = _Z9h3_layer0\n-kernel id = 1\n-grid dim = (4,1,1)\n-block dim = (64,1,1)\n-shmem = 0\n-nregs = 32\n\
+         -binary version = 90\n-cuda stream id = 0\n-shmem base_addr = 0x0\n-local mem base_addr = 0x0\n-nvbit version = 1.5.5\n\
+         -accelsim tracer version = 4\n\n#traces format = PC mask dest_num reg_dests opcode src_num reg_srcs\n\n{ctas}"
+    );
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("kernel-1.traceg"), text).unwrap();
+    let list = "MemcpyHtoD,0x0000000000000000,4096\nMemcpyHtoD,0x0000003000000000,8192\nkernel-1.traceg\n";
+    std::fs::write(folder.path().join("kernelslist.g"), list).unwrap();
+    let outcome = finished(small(Experiment::of(folder.path().display().to_string()).machine("hopper-h100")));
+    assert_eq!(outcome.warp_instructions(), 4 * 2 * (3 + 1));
+    assert_eq!(outcome.workload["trace"]["unended_warps"], 8);
+    let told = "8 warps have no exit in the trace; each executes one, which is counted";
+    assert!(outcome.validity.iter().any(|caveat| caveat.text.contains(told)));
+}

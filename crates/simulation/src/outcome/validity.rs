@@ -132,6 +132,9 @@ impl Judge<'_> {
                 "{warps} warps have no instruction in the trace; each executes an exit, which is counted"
             ));
         }
+        if let Some(warps @ 1..) = trace["unended_warps"].as_u64() {
+            texts.push(format!("{warps} warps have no exit in the trace; each executes one, which is counted"));
+        }
         // What goes on beside warps and is not in the trace.
         if let Some(launches @ 1..) = trace["barriers_unknown"].as_u64() {
             texts.push(format!(

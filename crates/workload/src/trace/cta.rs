@@ -18,7 +18,7 @@
 //! beside warps otherwise is in [`super::cta_beside`].
 //!
 //! Invariants: every warp of the CTA is in its text and ends with the exit of all its lanes; a lane that has
-//! exited executes nothing. A warp of `insts = 0` executes an exit that the walk adds: a warp must end. Lines
+//! exited executes nothing. A warp without an exit executes one that the walk adds: a warp must end. Lines
 //! around a loop that polled (`REPLAY_START`, `REPLAY_END`) are no instructions; an exit that ends a warp
 //! within such a loop is that of all its lanes.
 //! Source: Accel-Sim's trace parser.
@@ -208,6 +208,15 @@ impl WarpWalk {
     }
 }
 
+/// Warps that an exit ends which the walk adds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct AddedExits {
+    /// Without instructions.
+    pub(crate) empty: u64,
+    /// With instructions, of which none is an exit.
+    pub(crate) unended: u64,
+}
+
 /// The walk through the CTAs of a kernel.
 #[derive(Debug)]
 pub(crate) struct CtaWalk<'a, P> {
@@ -217,11 +226,10 @@ pub(crate) struct CtaWalk<'a, P> {
     pub(crate) places: P,
     pub(crate) faults: &'a mut TraceFaults,
     pub(crate) beside: BesideWalk,
-    /// Warps without instructions, which an added exit ends.
-    pub(crate) empty_warps: u64,
+    pub(crate) added: AddedExits,
 }
 
-/// The exit of a warp that has no instruction, as a line would say it.
+/// The exit of a warp that has none, as a line would say it.
 fn added_exit(lanes: u32) -> TraceLine<'static> {
     let (dst, src) = (SmallVec::new(), SmallVec::new());
     TraceLine {
@@ -337,6 +345,11 @@ impl<P: AddressPlaces> CtaWalk<'_, P> {
         let line = format!("warp = {}", warp.number);
         if (warp.declared, warp.seen) == (Some(0), 0) {
             self.exit(&mut warp);
+            self.added.empty += 1;
+        } else if warp.exited == 0 && warp.declared == Some(warp.seen) && self.faults.is_empty() {
+            // Who makes traces without a card leaves exits out, and Accel-Sim 2.0 ends such a warp.
+            self.exit(&mut warp);
+            self.added.unended += 1;
         }
         if warp.declared != Some(warp.seen) {
             let declared = warp.declared.map_or_else(|| "no `insts`".to_owned(), |n| format!("`insts = {n}`"));
@@ -349,7 +362,7 @@ impl<P: AddressPlaces> CtaWalk<'_, P> {
         warps[warp.number as usize] = Some(warp.trace);
     }
 
-    /// Ends a warp that has no instruction.
+    /// Ends a warp that has no exit.
     fn exit(&mut self, warp: &mut WarpWalk) {
         let template = self.code.template(&added_exit(warp.lanes), warp.line, &OpcodeTable::default());
         match template.and_then(|at| self.code.variant(at, TraceVariant::Plain)) {
@@ -357,7 +370,6 @@ impl<P: AddressPlaces> CtaWalk<'_, P> {
             None => self.wrong(warp.line, b"", "the file is not what it was before the run"),
         }
         warp.exited = warp.lanes;
-        self.empty_warps += 1;
     }
 
     fn instruction(
@@ -637,7 +649,7 @@ mod tests {
                 places: NoPlaces,
                 faults: &mut faults,
                 beside: BesideWalk::default(),
-                empty_warps: 0,
+                added: AddedExits::default(),
             };
             walk.walk(&cta);
             faults.into_faults().iter().map(ToString::to_string).find(|fault| fault.contains(":5:"))

@@ -4,7 +4,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::cta::{AddressPlaces, CodeAccess, CtaText, CtaWalk};
+use super::cta::{AddedExits, AddressPlaces, CodeAccess, CtaText, CtaWalk};
 use super::faults::TraceFaults;
 use super::file::KernelFile;
 use super::labels::Labels;
@@ -102,7 +102,7 @@ impl CtaSource for CtaFile {
                 places: Mapped { layout: &self.layout, local_start: survey.local_start },
                 faults: &mut faults,
                 beside: survey.beside,
-                empty_warps: 0,
+                added: AddedExits::default(),
             };
             warps = walk.walk(text).1;
         }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::beside::{BesideWalk, ClusterSurvey};
 use super::code::{Beside, KernelNeeds, Template, TraceCode};
-use super::cta::{AddressPlaces, CodeAccess, CtaWalk};
+use super::cta::{AddedExits, AddressPlaces, CodeAccess, CtaWalk};
 use super::faults::TraceFaults;
 use super::file::KernelFile;
 use super::header::TraceHeader;
@@ -40,8 +40,8 @@ pub(crate) struct KernelSurvey {
     pub(crate) stood_in: BTreeMap<String, u64>,
     /// Warp instructions that the user's table has timed as another opcode: `NAME as KNOWN`.
     pub(crate) renamed: BTreeMap<String, u64>,
-    /// Warps without instructions: each ends with an exit that the trace does not have.
-    pub(crate) empty_warps: u64,
+    /// Warps that end with an exit that the trace does not have.
+    pub(crate) added: AddedExits,
     /// How what goes on beside warps is read.
     pub(crate) beside: BesideWalk,
     /// Barriers in shared memory, which the kernel has, order nothing; its clusters are taken apart.
@@ -153,7 +153,7 @@ struct KernelLook {
     /// How often each instruction is executed.
     steps: Vec<u64>,
     instructions: u64,
-    empty_warps: u64,
+    added: AddedExits,
     clusters: ClusterSurvey,
     beside: BesideWalk,
     hash: blake3::Hasher,
@@ -173,7 +173,7 @@ impl KernelLook {
             ctas: Vec::new(),
             steps: Vec::new(),
             instructions: 0,
-            empty_warps: 0,
+            added: AddedExits::default(),
             clusters: ClusterSurvey::default(),
             beside: BesideWalk::default(),
             hash: blake3::Hasher::new(),
@@ -189,9 +189,9 @@ impl KernelLook {
             // Each CTA adds to the code, and to what is counted of barriers.
             let code = CodeAccess::Growing(&mut look.code);
             let (places, beside) = (&mut look.touches, look.beside);
-            let mut walk = CtaWalk { header, labels, code, places, faults, beside, empty_warps: 0 };
+            let mut walk = CtaWalk { header, labels, code, places, faults, beside, added: look.added };
             let (index, warps) = walk.walk(&cta);
-            look.empty_warps += walk.empty_warps;
+            look.added = walk.added;
             look.beside = walk.beside;
             look.clusters.takes(index, look.beside.place);
             look.ctas.push(index);
@@ -242,7 +242,7 @@ impl KernelLook {
             instructions: self.instructions,
             stood_in,
             renamed,
-            empty_warps: self.empty_warps,
+            added: self.added,
             beside,
             unknown,
             hash: *self.hash.finalize().as_bytes(),

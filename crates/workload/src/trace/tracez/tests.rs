@@ -68,8 +68,8 @@ fn a_packed_file_is_what_its_text_is_in_any_order_of_ctas() {
         let (packed, text) = (of("tracez"), of("traceg.xz"));
         assert_eq!((&packed.header, &packed.ctas, &packed.code), (&text.header, &text.ctas, &text.code));
         assert_eq!(
-            (packed.instructions, packed.empty_warps, 1),
-            (text.instructions, text.empty_warps, text.empty_warps)
+            (packed.instructions, packed.added.empty, 1),
+            (text.instructions, text.added.empty, text.added.empty)
         );
         assert!(packed.touched == text.touched && packed.kernel.hazards == text.kernel.hazards);
         let expected = executed(text, |ctas| (0..ctas).collect());
