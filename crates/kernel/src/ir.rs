@@ -103,6 +103,7 @@ impl Guard {
     }
 
     /// The predicate slot and whether it is negated; `None` for [`Guard::ALWAYS`].
+    #[inline]
     pub fn parts(self) -> Option<(Slot, bool)> {
         (self != Guard::ALWAYS).then_some((self.0 >> 1, self.0 & 1 == 1))
     }

@@ -61,6 +61,9 @@ pub(super) use tensor_core::{TensorMisfit, TensorOperands, multiply_in_tensor_me
 #[inline(always)]
 fn execute_each<const FMA: bool>(f: &mut Frame<'_>, code: &[Inst]) {
     for inst in code {
+        // What follows from the mask is found by who needs it: known beforehand, a flag of each lane would be
+        // made for some rare operations before the first instruction, which costs as much as five.
+        f.mask = std::hint::black_box(f.mask);
         let Op::Alu(op) = inst.op else { panic!("not an ALU instruction: {:?}", inst.op) };
         execute::<FMA>(f, inst, op);
     }

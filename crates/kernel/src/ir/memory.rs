@@ -32,6 +32,7 @@ pub struct Mem {
 
 impl Mem {
     /// Bytes that one lane accesses.
+    #[inline]
     pub fn bytes(self) -> u32 {
         self.elem.bytes() * u32::from(self.vec)
     }
@@ -176,6 +177,7 @@ value!(choice Elem { U8, S8, U16, S16, U32, S32, F32, U64, S64, F64 });
 
 impl Elem {
     /// Bytes of one element.
+    #[inline]
     pub fn bytes(self) -> u32 {
         match self {
             Elem::U8 | Elem::S8 => 1,

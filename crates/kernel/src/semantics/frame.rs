@@ -156,11 +156,17 @@ pub(super) fn zip3<A: Copy, B: Copy, C: Copy, R: Copy + Default>(
 }
 
 /// One bit a lane: the lanes for which `f` holds.
+///
+/// A byte a lane, and eight of these at once to bits: byte i, which is 0 or 1, times 2 to the 7 (8 - i) has
+/// its bit at 56 + i. Bits that are moved lane by lane are vectors only where the compiler finds that out.
 #[inline(always)]
 pub(super) fn bits_of(f: impl Fn(usize) -> bool) -> u32 {
+    let lanes: [u8; LANES] = std::array::from_fn(|i| u8::from(f(i)));
     let mut out = 0;
-    for i in 0..LANES {
-        out |= u32::from(f(i)) << i;
+    for (byte, eight) in lanes.chunks_exact(8).enumerate() {
+        let eight = u64::from_le_bytes(eight.try_into().expect("eight bytes"));
+        let bits = eight.wrapping_mul(0x0102_0408_1020_4080) >> 56;
+        out |= (bits as u32) << (8 * byte);
     }
     out
 }

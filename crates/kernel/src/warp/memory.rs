@@ -349,6 +349,8 @@ impl Lie {
     }
 }
 
+/// A call: inline it would have all that [`Warp::write_back`] keeps saved for each element.
+#[inline(never)]
 fn scatter32(register: &mut [u32; LANES], elem: Elem, mask: u32, offset: &[u16; LANES], data: &[u8]) {
     let word = |at: usize| u32::from_le_bytes(data[at..at + 4].try_into().expect("four bytes"));
     if elem.bytes() != 4 {

@@ -152,26 +152,7 @@ pub(super) fn issue_memory(
     };
     let mut load = NO_LOAD;
     if mem.kind == MemKind::Copy {
-        let targets = core.slots[warp].warp.copy_targets(inst, launch, lanes);
-        check_copy(&core.slots[warp], &targets, lanes, &address, bytes, launch)?;
-        m.record.tensor.async_copies += 1;
-        m.record.tensor.async_copy_bytes += u64::from(lanes.count_ones() * bytes);
-        let reading = targets.reading(lanes);
-        let copy = CopyUnderWay { targets, lanes, ticket: core.copies.groups[warp].begin() };
-        if reading == 0 {
-            // Zeros come from nowhere: they are there at once.
-            let slot = &core.slots[warp];
-            write_copy(warp, slot, &mut core.ctas[usize::from(slot.cta)], &copy, mem, &[]);
-            let arrivals = core.copies.groups[warp].land(copy.ticket);
-            debug_assert!(arrivals.is_empty(), "nothing waits for a copy that has just been issued");
-            return Ok(());
-        }
-        let form = Form::of(&address, reading, bytes);
-        let (lanes, address) = (reading, &address);
-        let share = Share { warp, pc, launch, inst, mem, bytes, lanes, address, form, load: &mut load };
-        share.access(Space::Global, core, lsu, memory, front_end, m)?;
-        // Its accesses wait in the queue; from here on what they bring collects aside.
-        lsu.copies(load, copy);
+        load = issue_copy(warp, lanes, &address, core, lsu, memory, front_end, m)?;
     } else if mem.space != Space::Generic {
         let form = Form::of(&address, lanes, bytes);
         let share = Share { warp, pc, launch, inst, mem, bytes, lanes, address: &address, form, load: &mut load };
@@ -202,6 +183,47 @@ pub(super) fn issue_memory(
         core.write_later(warp, pc, launch);
     }
     Ok(())
+}
+
+/// Issues an asynchronous copy, apart from other accesses, which plain kernels have: its pending load, or
+/// none where nothing is read.
+#[allow(clippy::too_many_arguments)]
+#[inline(never)]
+fn issue_copy(
+    warp: usize,
+    lanes: u64,
+    address: &[u64; 64],
+    core: &mut IssueCore,
+    lsu: &mut Lsu,
+    memory: &mut MemorySide,
+    front_end: &FrontEndWaits,
+    m: &mut Moment<'_>,
+) -> Result<u16, Fault> {
+    let launch = m.launch(&core.slots[warp]);
+    let pc = core.slots[warp].warp.pc() as usize;
+    let inst = &launch.kernel.code[pc];
+    let Op::Mem(mem) = inst.op else { unreachable!("a memory instruction") };
+    let (bytes, mut load) = (mem.bytes(), NO_LOAD);
+    let targets = core.slots[warp].warp.copy_targets(inst, launch, lanes);
+    check_copy(&core.slots[warp], &targets, lanes, address, bytes, launch)?;
+    m.record.tensor.async_copies += 1;
+    m.record.tensor.async_copy_bytes += u64::from(lanes.count_ones() * bytes);
+    let reading = targets.reading(lanes);
+    let copy = CopyUnderWay { targets, lanes, ticket: core.copies.groups[warp].begin() };
+    if reading == 0 {
+        // Zeros come from nowhere: they are there at once.
+        let slot = &core.slots[warp];
+        write_copy(warp, slot, &mut core.ctas[usize::from(slot.cta)], &copy, mem, &[]);
+        let arrivals = core.copies.groups[warp].land(copy.ticket);
+        debug_assert!(arrivals.is_empty(), "nothing waits for a copy that has just been issued");
+        return Ok(NO_LOAD);
+    }
+    let form = Form::of(address, reading, bytes);
+    let share = Share { warp, pc, launch, inst, mem, bytes, lanes: reading, address, form, load: &mut load };
+    share.access(Space::Global, core, lsu, memory, front_end, m)?;
+    // Its accesses wait in the queue; from here on what they bring collects aside.
+    lsu.copies(load, copy);
+    Ok(load)
 }
 
 impl Share<'_> {

@@ -942,7 +942,7 @@ impl Sm {
     }
 
     /// Something a warp may have waited for has come.
-    #[inline]
+    #[inline(always)]
     fn resume(&mut self, warp: usize, cycle: u32, launches: &LaunchTable, cx: &mut Ctx<'_, Msg>) {
         // A warp that hides its latencies goes on with others' registers: it waits for nothing that comes.
         if !matches!(self.core.slots[warp].wait, Wait::Issue | Wait::Latency) {
