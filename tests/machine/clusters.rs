@@ -216,7 +216,7 @@ fn what_an_sm_sends_of_its_shared_memory_leaves_by_the_width_of_its_link() {
     // By default 16 bytes a cycle, 3.27 TB/s of 114 SMs at 1755 MHz (Luo et al., H800, clusters of two).
     assert_eq!((stream("", load, &sums), stream("", store, fence)), (loads(16), stores(16)));
     assert!((16.0 * 114.0 * 1755e6 / 3.27e12 - 1.0_f64).abs() < 0.03);
-    // One word for all lanes comes once; what a copy of global memory brings to others takes no time of the link.
+    // One word for all lanes comes once.
     let word = |at: u32| format!("ld.shared::cluster.u32 %r{}, [%r51];\n", 20 + at);
     assert_eq!(stream(&width(4), word, &sums), stream(&width(16), word, &sums));
 }

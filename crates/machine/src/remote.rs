@@ -121,13 +121,17 @@ impl RemoteAccess {
 
     /// Bytes of shared memory that its answer brings. What all lanes load comes once.
     pub(super) fn bytes_back(&self) -> u32 {
-        let first = self.at[self.lanes.trailing_zeros() as usize % 64];
-        let uniform = (0..64).all(|lane| self.lanes >> lane & 1 == 0 || self.at[lane] == first);
         match self.kind {
-            RemoteKind::Load if uniform => self.bytes.into(),
+            RemoteKind::Load if self.is_uniform() => self.bytes.into(),
             RemoteKind::Load | RemoteKind::Atomic(true) => self.lanes.count_ones() * u32::from(self.bytes),
             RemoteKind::Store | RemoteKind::Atomic(false) => 0,
         }
+    }
+
+    /// All lanes name one place.
+    fn is_uniform(&self) -> bool {
+        let first = self.at[self.lanes.trailing_zeros() as usize % 64];
+        (0..64).all(|lane| self.lanes >> lane & 1 == 0 || self.at[lane] == first)
     }
 
     /// See the head of [`super::packet`].

@@ -137,6 +137,7 @@ fn copies_barriers_and_clusters_of_a_trace_come_to_what_a_kernel_comes_to() {
         "[[step]]\nkernel = \"gathers\"\ngrid = 16\nblock = 64\ncluster = 4\nargs = [\"&input\", \"&sums\", \"3\"]\n";
     let (_kernel, kernel) = workload(kernels, buffers, step, "\"sums\"");
     let (_trace, trace) = traced(16, 4, 2, gathers);
+    let narrow = kernel.clone();
     let [of_kernel, of_trace] = [kernel, trace].map(|recipe| finished(small(recipe).set("sm.gpcs", 2)));
     let counted = |outcome: &Outcome| {
         let of_copies = ["bulk_loads", "bulk_multicasts", "bulk_reads", "bulk_parts_served", "bulk_peer_bytes"];
@@ -144,9 +145,11 @@ fn copies_barriers_and_clusters_of_a_trace_come_to_what_a_kernel_comes_to() {
         (of_copies.map(|name| outcome.total("bulk", name)), of_clusters, outcome.total("l2", "reads"))
     };
     assert_eq!(counted(&of_trace), counted(&of_kernel));
+    // What a copy of global memory brings to others takes no time of the links between SMs.
+    let narrow = finished(small(narrow).set("sm.gpcs", 2).set("shared.cluster_bytes", 1));
+    assert_eq!(narrow.time.core_cycles, of_kernel.time.core_cycles);
     assert!(counted(&of_trace).0.iter().take(4).all(|&count| count > 0));
     let cycles = [&of_kernel, &of_trace].map(|outcome| outcome.time.core_cycles as f64);
-    println!("{cycles:?}");
     assert!((cycles[1] / cycles[0] - 1.0).abs() < 0.1, "{cycles:?}");
     assert!(of_trace.workload["trace"]["stood_in"].as_object().unwrap().is_empty());
 }
@@ -181,7 +184,7 @@ fn a_wait_ends_with_the_phase_whoever_ends_it() {
             }
         })
     };
-    // Whoever comes last ends the run: 29 cycles after the arrival at the least, or the other warp with its chain.
+    // The warp that is over last ends the run: the one with the chain, or the one that waits for its arrival.
     let whole = cycles(|warp| match warp {
         0 => vec![begin(BARRIER, 1), plain("0 BAR.SYNC 0 0")],
         _ => {

@@ -45,7 +45,8 @@ pub struct TracedCopy {
 value!(record TracedCopy { ranks, barrier, bytes, stretches });
 
 impl TracedCopy {
-    /// A copy of so many bytes to the CTAs of these ranks, all of which lies outside.
+    /// A copy of `bytes` bytes to the CTAs of these ranks. All of it lies outside until
+    /// [`TracedCopy::lies_at`] says where.
     pub fn new(ranks: u16, barrier: u32, bytes: u32) -> TracedCopy {
         TracedCopy { ranks, barrier, bytes, stretches: Vec::new() }
     }

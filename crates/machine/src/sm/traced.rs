@@ -9,6 +9,8 @@
 //! Source: PTX ISA 9.7.13.15.16 (`try_wait` may suspend until the phase completes). Invariant: each event
 //! that may end a phase is followed by a look at those who wait. Not modelled: the time limit of `try_wait`.
 
+use durawarp_kernel::ir::Op;
+use durawarp_kernel::launch::Launch;
 use durawarp_kernel::semantics::atomic::phase_is_over;
 use durawarp_kernel::traced::TracedCopy;
 use durawarp_kernel::warp::{BulkOperands, MovedBytes};
@@ -18,7 +20,6 @@ use super::launches::LaunchTable;
 use super::slots::WarpSlot;
 use super::wait::Wait;
 use crate::coalescer::lanes_of;
-use durawarp_kernel::ir::Op;
 
 /// What the copy engine makes of a trace's copy.
 pub(super) fn operands_of(copy: &TracedCopy) -> BulkOperands {
@@ -56,12 +57,17 @@ pub(super) fn await_phase(
         core.enter(warp, Wait::Phase, cycle + 1);
         return false;
     }
-    let hazards = &launches.of(slot).kernel.hazards[slot.warp.pc() as usize];
-    slot.warp.advance();
-    slot.write_from(hazards, cycle + latency);
-    // The branch behind it is on what it has found, whether the trace says so or not.
-    slot.not_before = cycle + latency;
+    pass(slot, launches.of(slot), cycle + latency);
     true
+}
+
+/// A warp goes on behind its wait from cycle `from` on.
+fn pass(slot: &mut WarpSlot, launch: &Launch, from: u32) {
+    let hazards = &launch.kernel.hazards[slot.warp.pc() as usize];
+    slot.warp.advance();
+    slot.write_from(hazards, from);
+    // The branch behind it is on what it has found, whether the trace says so or not.
+    slot.not_before = from;
 }
 
 /// Lets warps go on whose phases are over.
@@ -73,17 +79,14 @@ pub(super) fn end_phases(core: &mut IssueCore, cycle: u32, latency: u32, launche
         waiting &= waiting - 1;
         let slot = &mut core.slots[warp];
         let launch = launches.of(slot);
-        let pc = slot.warp.pc() as usize;
-        let inst = &launch.kernel.code[pc];
+        let inst = &launch.kernel.code[slot.warp.pc() as usize];
         let Op::AwaitPhase(parity) = inst.op else { unreachable!("a warp waits for a phase at another instruction") };
         let lanes = slot.warp.guarded(inst);
         if !are_over(slot, &core.ctas[usize::from(slot.cta)].shared, lanes, parity) {
             continue;
         }
         core.awaiting &= !(1 << warp);
-        slot.warp.advance();
-        slot.write_from(&launch.kernel.hazards[pc], cycle + latency);
-        slot.not_before = cycle + latency;
+        pass(slot, launch, cycle + latency);
         core.settle(warp, cycle + 1, launch);
     }
 }

@@ -6,7 +6,7 @@
 //!   UTMALDG UBLKCP.S.G     a bulk load, which completes at a barrier      UTMAPF UBLKPF     a prefetch
 //!   UTMASTG UBLKCP.G.S     a bulk store, in a group                       UTMAREDG UBLKRED  a reduction, in a group
 //!   UTMACMDFLUSH, DEPBAR   ends a group; waits for groups
-//!   SYNCS.EXCH.64          a barrier of so many arrivals        .PHASECHK.TRANS64.TRYWAIT  waits for a phase
+//!   SYNCS.EXCH.64          begins a barrier of n arrivals       .PHASECHK.TRANS64.TRYWAIT  waits for a phase
 //!        .ARRIVE.TRANS64          one arrival, with bytes to come      .ARRIVE...A0TR      bytes to come
 //!               ...A1T0, ART0     one arrival, many                           ...A0TX      bytes that came
 //!   ARRIVES.LDGSTSBAR.64.ARVCNT   an arrival behind copies past the registers; of .TRANSCNT, A0T1 awaits it
@@ -47,8 +47,8 @@ pub(crate) enum AsyncStep {
     Cluster(ClusterStep),
 }
 
-/// What an instruction does at a barrier in shared memory. But the first, the last and a single arrival, its
-/// number is that of a register.
+/// What an instruction does at a barrier in shared memory. Its number is in a register, but where
+/// [`BarrierUse::has_number`] says that it has none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BarrierUse {
     Begin,
@@ -147,7 +147,7 @@ impl BarrierUse {
         !matches!(self, BarrierUse::ArriveOnce | BarrierUse::AwaitOne | BarrierUse::ArriveBehindCopies)
     }
 
-    /// The step with a register's value; none where that is none that there is.
+    /// The step with a register's value. None where no such barrier can be.
     fn with(self, value: u64) -> Option<BarrierStep> {
         let low = value as u32;
         Some(match self {

@@ -9,7 +9,7 @@
 //! Source: Accel-Sim 2.0, `trace_parser.cc` and `trace_driven.cc`.
 
 use super::asynchronous::{BarrierStep, rank_and_byte};
-use super::code::TraceVariant;
+use super::code::{COPIES, TraceVariant};
 use super::instruction::TraceLine;
 use super::words::CopyWords;
 use durawarp_kernel::cluster::MAX_CLUSTER;
@@ -79,7 +79,7 @@ impl ClusterSurvey {
         fits.then_some(shape)
     }
 
-    /// The file says that there are clusters.
+    /// The file names clusters of several CTAs.
     pub(crate) fn are_there(&self) -> bool {
         self.ctas.iter().any(|(_, place)| place.at.is_some_and(|at| at != [0; 3]))
     }
@@ -108,14 +108,14 @@ impl BarrierBytes {
         (self.unknown, self.any) = (true, true);
     }
 
-    /// So many lanes do this at a barrier.
+    /// `lanes` lanes do this at a barrier.
     pub(super) fn step(&mut self, lanes: u32, step: BarrierStep) {
         self.any = true;
         self.awaited += u64::from(lanes) * step.expects();
         self.brought.iter_mut().for_each(|brought| *brought += u64::from(lanes) * step.completes());
     }
 
-    /// A load brings its bytes to so many CTAs.
+    /// A load brings its bytes to each of its CTAs.
     pub(super) fn load(&mut self, words: CopyWords) {
         let ctas = words.ctas.map_or(1, |ctas| u64::from(ctas.count_ones()));
         let (first, outside) = (u64::from(words.bytes), u64::from(words.outside));
@@ -176,12 +176,40 @@ pub(crate) enum GroupOf {
     Stores,
 }
 
-/// Groups of a kind that a wait leaves which leaves `pending` groups of all; none where it is for none of
-/// these.
-pub(super) fn kept_of(kind: GroupOf, groups: &[GroupOf], pending: usize) -> Option<u8> {
-    let (awaited, kept) = groups.split_at(groups.len().saturating_sub(pending));
-    let count = |groups: &[GroupOf]| groups.iter().filter(|&&group| group == kind).count();
-    (count(awaited) > 0).then(|| u8::try_from(count(kept)).unwrap_or(u8::MAX))
+/// The groups of a warp that have ended.
+#[derive(Debug, Default)]
+pub(super) struct EndedGroups {
+    groups: Vec<GroupOf>,
+    /// How many there are of each kind.
+    of_kind: [usize; 3],
+}
+
+impl EndedGroups {
+    pub(super) fn push(&mut self, group: GroupOf) {
+        self.groups.push(group);
+        self.of_kind[group as usize] += 1;
+    }
+
+    /// The place of the copy that the next group ends.
+    pub(super) fn next_place(&self) -> u8 {
+        (self.groups.len() as u32 % COPIES) as u8
+    }
+
+    /// The places of the copies that a wait is for which leaves `pending` groups.
+    pub(super) fn awaited_places(&self, pending: usize) -> u8 {
+        let until = self.groups.len().saturating_sub(pending);
+        let from = self.groups.len().saturating_sub(COPIES as usize);
+        let copies = (from..until).filter(|&group| self.groups[group] == GroupOf::Copies);
+        copies.fold(0, |places, group| places | 1 << (group as u32 % COPIES))
+    }
+
+    /// Groups of a kind that a wait leaves which leaves `pending` groups of all; none where it is for none of
+    /// these. Only the groups that are left are looked at: a warp may have many.
+    pub(super) fn kept(&self, kind: GroupOf, pending: usize) -> Option<u8> {
+        let kept = &self.groups[self.groups.len().saturating_sub(pending)..];
+        let kept = kept.iter().filter(|&&group| group == kind).count();
+        (self.of_kind[kind as usize] > kept).then(|| u8::try_from(kept).unwrap_or(u8::MAX))
+    }
 }
 
 /// The barrier of the CTA that a line means: its number, and threads, are immediates; or its number is in the

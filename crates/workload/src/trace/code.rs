@@ -131,7 +131,8 @@ pub(crate) enum TraceVariant {
     GroupsWait(u8),
     /// A step at a barrier in shared memory.
     Barrier(BarrierStep),
-    /// A barrier of the CTA by its number, for so many threads, or all; the warp waits, or arrives only.
+    /// The barrier `id` of the CTA, for `threads` threads, or for all where that is 0. The warp waits, or
+    /// only arrives.
     Named { id: u8, threads: u16, waits: bool },
 }
 
@@ -195,18 +196,17 @@ impl TraceCode {
         let name = line.opcode.split('.').next().unwrap_or_default();
         let known = table.known(name)?;
         let opcode = format!("{known}{}", &line.opcode[name.len()..]);
-        let operation = match operation_of(known)? {
-            // What another opcode is timed as, the user's table says.
-            Operation::Unserved(_) if self.beside(&opcode).is_some() && name == known => {
-                Operation::Beside(self.beside(&opcode)?)
-            }
+        // What another opcode is timed as, the user's table says.
+        let beside = if name == known { self.beside(&opcode) } else { None };
+        let operation = match (operation_of(known)?, beside) {
+            (Operation::Unserved(_), Some(step)) => Operation::Beside(step),
             // Order between proxies, and a test that goes on whatever it finds, have the time of their issue.
-            Operation::Unserved(_) if self.knows == Beside::All && ["FENCE", "SYNCS"].contains(&known) => {
+            (Operation::Unserved(_), None) if self.knows == Beside::All && ["FENCE", "SYNCS"].contains(&known) => {
                 Operation::Compute(Class::Control)
             }
-            Operation::Product(_) => Operation::Product(MatrixProduct::of(&opcode)),
-            Operation::GroupProduct(_) => Operation::GroupProduct(GroupShape::of(&opcode)),
-            operation => operation,
+            (Operation::Product(_), _) => Operation::Product(MatrixProduct::of(&opcode)),
+            (Operation::GroupProduct(_), _) => Operation::GroupProduct(GroupShape::of(&opcode)),
+            (operation, _) => operation,
         };
         let accesses = !matches!(
             operation,

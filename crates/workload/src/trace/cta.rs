@@ -28,8 +28,8 @@ use std::io;
 use smallvec::SmallVec;
 
 use super::asynchronous::is_unknown;
-use super::beside::{BesideWalk, ClusterPlace, GroupOf, kept_of, named};
-use super::code::{COPIES, TraceCode, TraceVariant};
+use super::beside::{BesideWalk, ClusterPlace, EndedGroups, GroupOf, named};
+use super::code::{TraceCode, TraceVariant};
 use super::faults::{TraceFaults, shown};
 use super::header::TraceHeader;
 use super::instruction::{TraceLine, read_line};
@@ -193,19 +193,9 @@ pub(super) struct WarpWalk {
     /// The last copy of the group that has not ended: its step and template.
     copy: Option<(usize, u32)>,
     /// Groups that have ended.
-    pub(super) groups: Vec<GroupOf>,
+    pub(super) groups: EndedGroups,
     /// It is in a loop that polled.
     polls: bool,
-}
-
-impl WarpWalk {
-    /// The places of the copies that a wait is for which leaves `pending` groups.
-    fn awaited(&self, pending: usize) -> u8 {
-        let until = self.groups.len().saturating_sub(pending);
-        let from = self.groups.len().saturating_sub(COPIES as usize);
-        let copies = (from..until).filter(|&group| self.groups[group] == GroupOf::Copies);
-        copies.fold(0, |places, group| places | 1 << (group as u32 % COPIES))
-    }
 }
 
 /// Warps that an exit ends which the walk adds.
@@ -381,14 +371,13 @@ impl<P: AddressPlaces> CtaWalk<'_, P> {
     ) -> Result<(), LineFault> {
         let mut read = read_line(line, self.header.format, addresses)?;
         match read.opcode {
-            "REPLAY_START" => warp.polls = true,
-            "REPLAY_END" => warp.polls = false,
+            "REPLAY_START" | "REPLAY_END" => {
+                warp.polls = read.opcode == "REPLAY_START";
+                return Ok(());
+            }
             // The loop that it was in was recorded once, of the lanes that left it first.
             "EXIT" if warp.polls && warp.declared == Some(warp.seen) => read.mask = warp.lanes & !warp.exited,
             _ => {}
-        }
-        if matches!(read.opcode, "REPLAY_START" | "REPLAY_END") {
-            return Ok(());
         }
         // Lanes first: what a wrong mask would do to the warp is told of, and not done.
         let whole = |message: String| LineFault { at: 0..line.len(), message };
@@ -439,9 +428,13 @@ impl<P: AddressPlaces> CtaWalk<'_, P> {
             (Some(space), Operation::Store(_)) => self.stores_are(space, addresses),
             _ => StoresAre::Plain,
         };
-        let pending = usize::try_from(read.imm).unwrap_or(0);
+        // A wait for groups is one for copies of both kinds.
+        let [awaited, awaited_next] = match operation {
+            Operation::AsyncWait => self.awaited(warp, usize::try_from(read.imm).unwrap_or(0)),
+            _ => [TraceVariant::Plain; 2],
+        };
         let variant = match operation {
-            Operation::AsyncWait => self.awaited(warp, pending)[0],
+            Operation::AsyncWait => awaited,
             Operation::Barrier if self.header.format.version >= 6 => named(&read),
             // All lanes take part in a wait, and its immediate is the number of groups that it leaves.
             Operation::GroupStep if awaits_groups(read.opcode) && read.mask == u32::MAX => {
@@ -473,19 +466,16 @@ impl<P: AddressPlaces> CtaWalk<'_, P> {
                 let fence = self.code.variant(at, TraceVariant::Persist).ok_or_else(changed)?;
                 warp.trace.step(fence, read.mask);
             }
-            // It waits for copies of both kinds.
-            Operation::AsyncWait => {
-                if let [_, second @ TraceVariant::CopyWait(_)] = self.awaited(warp, pending) {
-                    let wait = self.code.variant(at, second).ok_or_else(changed)?;
-                    warp.trace.step(wait, read.mask);
-                }
+            Operation::AsyncWait if awaited_next != TraceVariant::Plain => {
+                let wait = self.code.variant(at, awaited_next).ok_or_else(changed)?;
+                warp.trace.step(wait, read.mask);
             }
             Operation::AsyncCopy => warp.copy = Some((warp.trace.steps() - 1, at)),
             Operation::AsyncGroup if self.code.code().arrives() => warp.groups.push(GroupOf::Copies),
             Operation::AsyncGroup => {
                 if let Some((step, template)) = warp.copy {
-                    let place = (warp.groups.len() as u32 % COPIES) as u8;
-                    let copy = self.code.variant(template, TraceVariant::Copy(place)).ok_or_else(changed)?;
+                    let copy = TraceVariant::Copy(warp.groups.next_place());
+                    let copy = self.code.variant(template, copy).ok_or_else(changed)?;
                     warp.trace.replace(step, copy);
                 }
                 warp.groups.push(if warp.copy.take().is_some() { GroupOf::Copies } else { GroupOf::Nothing });
@@ -499,12 +489,12 @@ impl<P: AddressPlaces> CtaWalk<'_, P> {
     /// What a wait waits for which leaves `pending` groups: one thing, or copies past the registers and then
     /// stores of the copy engine.
     fn awaited(&self, warp: &WarpWalk, pending: usize) -> [TraceVariant; 2] {
-        let of_copies = match (self.code.code().arrives(), warp.awaited(pending)) {
-            (true, _) => kept_of(GroupOf::Copies, &warp.groups, pending).map(TraceVariant::GroupsWait),
+        let of_copies = match (self.code.code().arrives(), warp.groups.awaited_places(pending)) {
+            (true, _) => warp.groups.kept(GroupOf::Copies, pending).map(TraceVariant::GroupsWait),
             (false, 0) => None,
             (false, places) => Some(TraceVariant::Wait(places)),
         };
-        let of_stores = kept_of(GroupOf::Stores, &warp.groups, pending).map(TraceVariant::CopyWait);
+        let of_stores = warp.groups.kept(GroupOf::Stores, pending).map(TraceVariant::CopyWait);
         let second = of_copies.and(of_stores).unwrap_or(TraceVariant::Plain);
         [of_copies.or(of_stores).unwrap_or(TraceVariant::Plain), second]
     }
@@ -567,6 +557,7 @@ fn awaits_groups(opcode: &str) -> bool {
 mod tests {
     use std::sync::Arc;
 
+    use super::super::code::COPIES;
     use super::super::layout::TraceLayout;
     use super::super::source::CtaFile;
     use super::super::survey::KernelSurvey;
