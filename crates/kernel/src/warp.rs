@@ -172,41 +172,29 @@ impl Warp {
 
     fn write_specials(&mut self, launch: &Launch) {
         let ctaid = launch.cta_index(self.cta);
-        let [bx, by, _] = launch.block;
         // Indices are counted up from the warp's first thread, which takes no division a lane. Lanes past the
         // end of the CTA get indices too, but never run.
         let mut tid = launch.thread_index(self.first_thread);
         for (group, registers) in self.groups.iter_mut().enumerate() {
-            let mut tids = [[0; LANES]; 3];
-            for lane in 0..LANES {
-                for (axis, values) in tids.iter_mut().enumerate() {
-                    values[lane] = tid[axis];
-                }
-                tid[0] += 1;
-                if tid[0] == bx {
-                    tid[0] = 0;
-                    tid[1] += 1;
-                    if tid[1] == by {
-                        tid[1] = 0;
-                        tid[2] += 1;
-                    }
-                }
-            }
+            let tids = next_indices(&mut tid, launch.block);
             for &(special, slot) in &launch.kernel.specials {
-                registers.r32[usize::from(slot)] = match special {
-                    Special::Tid(axis) => tids[usize::from(axis)],
-                    Special::Ctaid(axis) => [ctaid[usize::from(axis)]; LANES],
-                    Special::ClusterCtaid(axis) => [launch.cluster_ctaid(self.cta)[usize::from(axis)]; LANES],
-                    Special::ClusterRank => [launch.cluster_of(self.cta).1; LANES],
-                    Special::ClusterId(axis) => [launch.cluster_id(self.cta)[usize::from(axis)]; LANES],
-                    Special::LaneId => std::array::from_fn(|lane| (group * LANES + lane) as u32),
-                    Special::LaneMask(which) => std::array::from_fn(|lane| lane_mask(which, lane as u32)),
+                // Each writes its place: a value of the whole `match` would be built apart and copied.
+                let lanes = &mut registers.r32[usize::from(slot)];
+                match special {
+                    Special::Tid(axis) => *lanes = tids[usize::from(axis)],
+                    Special::Ctaid(axis) => lanes.fill(ctaid[usize::from(axis)]),
+                    Special::ClusterCtaid(axis) => lanes.fill(launch.cluster_ctaid(self.cta)[usize::from(axis)]),
+                    Special::ClusterRank => lanes.fill(launch.cluster_of(self.cta).1),
+                    Special::ClusterId(axis) => lanes.fill(launch.cluster_id(self.cta)[usize::from(axis)]),
+                    Special::LaneId => *lanes = std::array::from_fn(|lane| (group * LANES + lane) as u32),
+                    Special::LaneMask(which) => *lanes = std::array::from_fn(|lane| lane_mask(which, lane as u32)),
                     Special::Group => {
-                        [launch.first_group(self.cta) + self.first_thread / LANES as u32 + group as u32; LANES]
+                        let first = launch.first_group(self.cta) + self.first_thread / LANES as u32;
+                        lanes.fill(first + group as u32);
                     }
-                    Special::LaneOfGroup => std::array::from_fn(|lane| lane as u32),
-                    Special::Cta => [self.cta as u32; LANES],
-                };
+                    Special::LaneOfGroup => *lanes = std::array::from_fn(|lane| lane as u32),
+                    Special::Cta => lanes.fill(self.cta as u32),
+                }
             }
         }
     }
@@ -439,6 +427,41 @@ fn zero<T: Copy>(values: &mut Vec<T>, n: usize, zero: T) {
     values.resize(n, zero);
 }
 
+/// The indices of [`LANES`] threads of a CTA by axis, x fastest, from that of the first on, which becomes
+/// that of the next ones' first.
+fn next_indices(first: &mut [u32; 3], [bx, by, _]: [u32; 3]) -> [[u32; LANES]; 3] {
+    // All of one row, as of most CTAs: no lane is asked whether it is a row's last.
+    if first[0] + LANES as u32 <= bx {
+        let [x, y, z] = *first;
+        first[0] += LANES as u32;
+        if first[0] == bx {
+            next_row(first, by);
+        }
+        return [std::array::from_fn(|lane| x + lane as u32), [y; LANES], [z; LANES]];
+    }
+    let mut indices = [[0; LANES]; 3];
+    for lane in 0..LANES {
+        for (axis, values) in indices.iter_mut().enumerate() {
+            values[lane] = first[axis];
+        }
+        first[0] += 1;
+        if first[0] == bx {
+            next_row(first, by);
+        }
+    }
+    indices
+}
+
+/// The first index of the row behind this one.
+fn next_row(index: &mut [u32; 3], by: u32) {
+    index[0] = 0;
+    index[1] += 1;
+    if index[1] == by {
+        index[1] = 0;
+        index[2] += 1;
+    }
+}
+
 fn lane_mask(which: u8, lane: u32) -> u32 {
     let bit = 1u32 << lane;
     let below = bit - 1;
@@ -458,6 +481,24 @@ mod tests {
 
     fn warp(mask: u64) -> Warp {
         Warp { top: Path { mask, ..NOWHERE }, ..Warp::default() }
+    }
+
+    #[test]
+    fn threads_have_the_indices_of_their_numbers() {
+        for block in [[32, 1, 1], [64, 2, 1], [33, 3, 2], [8, 4, 4], [96, 1, 3], [1, 1, 64], [40, 8, 1]] {
+            let index = |linear: u32| {
+                let [bx, by, _] = block;
+                [linear % bx, linear / bx % by, linear / (bx * by)]
+            };
+            let mut next = [0; 3];
+            for first in (0..block.iter().product()).step_by(LANES) {
+                let indices = next_indices(&mut next, block);
+                for lane in 0..LANES {
+                    let found: [u32; 3] = std::array::from_fn(|axis| indices[axis][lane]);
+                    assert_eq!(found, index(first + lane as u32), "thread {first} + {lane} of {block:?}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -154,6 +154,7 @@ impl Interleave {
     }
 
     /// The address within its slice's share of its medium, dense from 0.
+    #[inline]
     pub fn in_slice(&self, address: u64) -> u64 {
         let offset = offset_in_medium(address);
         let chunk = offset >> self.chunk_shift;
@@ -224,6 +225,7 @@ impl Interleave {
 }
 
 /// An address's distance from the base of its medium.
+#[inline]
 pub fn offset_in_medium(address: u64) -> u64 {
     match Medium::of(address) {
         Medium::Dram => address.wrapping_sub(DRAM_BASE),

@@ -59,12 +59,12 @@ impl TagArray {
     }
 
     fn first_place(&self, line: u64) -> usize {
-        let mut set = 0;
-        let mut rest = line;
+        // The lowest group of bits takes up the next one, both then the two behind them, and so on.
+        let (mut set, mut groups) = (line, self.set_bits);
         if self.set_bits > 0 {
-            while rest != 0 {
-                set ^= rest;
-                rest >>= self.set_bits;
+            while groups < u64::BITS && set >> groups != 0 {
+                set ^= set >> groups;
+                groups *= 2;
             }
         }
         (set & ((1 << self.set_bits) - 1)) as usize * self.ways
@@ -163,6 +163,19 @@ mod tests {
         tags.lock(tags.find(0).unwrap(), true);
         tags.lock(tags.find(2).unwrap(), true);
         assert_eq!(tags.victim(9), None);
+    }
+
+    proptest! {
+        #[test]
+        fn a_set_is_the_parity_of_every_group_of_bits(line: u64, set_bits in 0u32..12) {
+            let tags = TagArray::new(1 << set_bits, 2, Replacement::Lru, 0);
+            let (mut set, mut rest) = (0, line);
+            while set_bits > 0 && rest != 0 {
+                set ^= rest & ((1 << set_bits) - 1);
+                rest >>= set_bits;
+            }
+            prop_assert_eq!(tags.first_place(line), 2 * set as usize);
+        }
     }
 
     #[test]

@@ -217,6 +217,8 @@ pub(super) struct Lsu {
     stagings: Vec<Box<[u8; 1024]>>,
     /// Empty; recycled from instruction to instruction.
     pub(super) accesses: Vec<LineAccess>,
+    /// Where the addresses of an instruction's lanes are written; away while one issues.
+    pub(super) lane_addresses: Option<Box<[u64; 64]>>,
     /// Empty; recycled from fill to fill.
     pub(super) waiters: Vec<Waiter>,
     #[allow(clippy::vec_box, reason = "boxes are what is recycled: they travel in messages")]
@@ -236,8 +238,8 @@ pub(super) struct Lsu {
 }
 
 state!(Lsu {
-    saved: queue, loads, free, free_at, blocked; parts: remote, addresses; kept: spare, capacity, stagings, accesses, waiters, spare_atomics, bulk,
-    bulk_requests
+    saved: queue, loads, free, free_at, blocked; parts: remote, addresses; kept: spare, capacity, stagings, accesses, lane_addresses, waiters, spare_atomics,
+    bulk, bulk_requests
 });
 
 impl Lsu {
@@ -250,6 +252,7 @@ impl Lsu {
             free: Vec::new(),
             stagings: Vec::new(),
             accesses: Vec::new(),
+            lane_addresses: None,
             waiters: Vec::new(),
             spare_atomics: Vec::new(),
             free_at: 0,

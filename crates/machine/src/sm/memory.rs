@@ -144,7 +144,12 @@ pub(super) fn issue_memory(
         lanes = Warp::row_lanes(inst, lanes);
         m.record.tensor.matrix_loads += 1;
     }
-    let mut address = [0; 64];
+    // Taken until the access is under way. Nothing is read of lanes that take no part, but of the first 32
+    // when all of them are narrowed together.
+    let mut address = lsu.lane_addresses.take().unwrap_or_else(|| Box::new([0; 64]));
+    if lanes as u32 != u32::MAX {
+        address[..32].fill(0);
+    }
     core.slots[warp].warp.addresses(inst, launch, lanes, &mut address);
     let bytes = match mem.kind {
         MemKind::Texture(_) => launch.textures[inst.imm as usize].texel_bytes(),
@@ -177,6 +182,7 @@ pub(super) fn issue_memory(
             share.access(space, core, lsu, memory, front_end, m)?;
         }
     }
+    lsu.lane_addresses = Some(address);
     // All lanes have passed their checks. The load is counted once, however many spaces its lanes went to.
     if load != NO_LOAD {
         core.slots[warp].under_way.loads += 1;
