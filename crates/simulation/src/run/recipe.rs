@@ -13,15 +13,12 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use super::default_machine::default_machine;
 use super::extent::Extent;
 use super::forked;
 use super::kept::Fork;
 use super::region_of_interest::RegionOfInterest;
 use super::{AnyExperiment, AnyResolved, CpuExperiment, Experiment, demands};
-use crate::config::presets::{
-    DEFAULT_CLUSTER, DEFAULT_CPU_MACHINE, DEFAULT_GROUP_MACHINE, DEFAULT_MACHINE, DEFAULT_MACHINE_OF_CLUSTERS,
-    DEFAULT_MACHINE_OF_TENSOR_MEMORY, DEFAULT_TENSOR_MACHINE,
-};
 use crate::config::{AnyMachine, Compute, CpuMachine, MachineConfig, Override, SchemeConfig, is_of_a_scheme};
 use durawarp_base::diagnostic::{Diagnostic, Diagnostics};
 use durawarp_base::document::Setting;
@@ -513,13 +510,7 @@ impl Recipe {
     pub(crate) fn machine_for(&self, workload: Option<&Workload>) -> Part<AnyMachine> {
         match &self.machine {
             Some(machine) => machine.clone(),
-            None if workload.is_some_and(Workload::has_clients) => DEFAULT_CLUSTER.into(),
-            None if workload.is_some_and(Workload::is_of_a_cpu) => DEFAULT_CPU_MACHINE.into(),
-            None if workload.is_some_and(Workload::needs_tensor_memory) => DEFAULT_MACHINE_OF_TENSOR_MEMORY.into(),
-            None if workload.is_some_and(Workload::needs_warp_groups) => DEFAULT_GROUP_MACHINE.into(),
-            None if workload.is_some_and(Workload::has_clusters) => DEFAULT_MACHINE_OF_CLUSTERS.into(),
-            None if workload.is_some_and(Workload::needs_tensor_cores) => DEFAULT_TENSOR_MACHINE.into(),
-            None => DEFAULT_MACHINE.into(),
+            None => default_machine(workload.into_iter()).into(),
         }
     }
 

@@ -12,13 +12,10 @@ use super::super::key;
 use super::planned::{Planned, label};
 use crate::config::Override;
 use crate::config::SchemeConfig;
-use crate::config::presets::{
-    DEFAULT_CLUSTER, DEFAULT_CPU_MACHINE, DEFAULT_GROUP_MACHINE, DEFAULT_MACHINE_OF_CLUSTERS,
-    DEFAULT_MACHINE_OF_TENSOR_MEMORY, DEFAULT_TENSOR_MACHINE,
-};
 use crate::config::{AnyMachine, is_of_a_scheme};
 use crate::run::Recipe;
 use crate::run::checkpoint::may_change;
+use crate::run::default_machine;
 use durawarp_base::diagnostic::Diagnostic;
 use durawarp_base::diagnostic::Diagnostics;
 use durawarp_base::document::Place;
@@ -134,25 +131,10 @@ impl Making {
             }
         }
         // A file that names no machine means the one of its workloads' kind.
-        let all = |of: fn(&Workload) -> bool| !self.workloads.is_empty() && self.workloads.values().all(of);
-        let meant = if all(Workload::has_clients) {
-            Some(DEFAULT_CLUSTER)
-        } else if all(Workload::is_of_a_cpu) {
-            Some(DEFAULT_CPU_MACHINE)
-        } else if all(Workload::needs_tensor_cores) && self.workloads.values().any(Workload::needs_tensor_memory) {
-            Some(DEFAULT_MACHINE_OF_TENSOR_MEMORY)
-        } else if all(Workload::needs_tensor_cores) && self.workloads.values().any(Workload::needs_warp_groups) {
-            Some(DEFAULT_GROUP_MACHINE)
-        } else if all(Workload::has_clusters) {
-            Some(DEFAULT_MACHINE_OF_CLUSTERS)
-        } else {
-            all(Workload::needs_tensor_cores).then_some(DEFAULT_TENSOR_MACHINE)
-        };
         if let Some(machine) = self.file.base.get_mut("machine")
             && machine.place.start() == 0
-            && let Some(meant) = meant
         {
-            machine.value = meant.into();
+            machine.value = default_machine(self.workloads.values()).into();
         }
         // Profiles come last, as they are looked up in the workloads. One workload that has it is enough;
         // without any workload the fault is theirs.
