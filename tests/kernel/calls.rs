@@ -176,3 +176,55 @@ fn virtual_calls_go_through_a_vtable_in_global_memory() {
         run_text(&text, &Setup { output: 16, shape: (1, 4), ..Setup::default() }).result.unwrap_err().to_string();
     assert!(said.contains("indirect call of 0x400000000010, which is the address of no function"), "{said}");
 }
+
+/// What CUDA's compiler calls for the extreme of three singles before PTX had a word for it.
+#[test]
+fn the_assemblers_own_extremes_of_three_are_those_of_max_and_min() {
+    let (nan, less) = (f32::NAN, f32::NEG_INFINITY);
+    for values in
+        [[1.0, 3.0, 2.0], [3.0, -1.0, 2.0], [-5.0, less, -4.0], [nan, 1.0, nan], [nan, nan, 7.0], [-0.0, 0.0, -0.0]]
+    {
+        let input: Vec<u8> = values.iter().flat_map(|value: &f32| value.to_le_bytes()).collect();
+        let call = |name: &str, to: &str| {
+            format!(
+                "{{ .param .b32 p0; .param .b32 p1; .param .b32 p2; .param .b32 q; st.param.f32 [p0], %f1;
+                st.param.f32 [p1], %f2; st.param.f32 [p2], %f3;
+                call.uni (q), __nv_ptx_builtin_ocg_{name}, (p0, p1, p2); ld.param.f32 {to}, [q]; }}"
+            )
+        };
+        let declared = |name: &str| {
+            format!(
+                ".extern .func (.param .b32 r) __nv_ptx_builtin_ocg_{name}
+                (.param .b32 a, .param .b32 b, .param .b32 c);"
+            )
+        };
+        let text = format!(
+            ".version 8.8 .target sm_100 {} {}
+            .visible .entry k(.param .u64 in, .param .u64 out) {{ .reg .b64 %rd<3>; .reg .f32 %f<9>;
+            ld.param.u64 %rd1, [in]; ld.param.u64 %rd2, [out]; ld.global.f32 %f1, [%rd1];
+            ld.global.f32 %f2, [%rd1+4]; ld.global.f32 %f3, [%rd1+8]; {} {}
+            max.f32 %f6, %f1, %f2, %f3; min.f32 %f7, %f1, %f2, %f3;
+            st.global.v4.f32 [%rd2], {{%f4, %f5, %f6, %f7}}; ret; }}",
+            declared("fmax3"),
+            declared("fmin3"),
+            call("fmax3", "%f4"),
+            call("fmin3", "%f5")
+        );
+        let ran = run_text(&text, &Setup { input: &input, output: 16, shape: (1, 1), ..Setup::default() });
+        ran.result.as_ref().unwrap_or_else(|e| panic!("{values:?}: {e}"));
+        let found = ran.u32s();
+        assert_eq!(found[..2], found[2..4], "{values:?}");
+        let largest = values.iter().copied().fold(nan, f32::max);
+        assert_eq!(f32::from_bits(found[0]), largest, "{values:?}");
+    }
+}
+
+#[test]
+fn a_builtin_of_another_shape_is_refused() {
+    let text = ".version 8.8 .target sm_100
+        .extern .func (.param .b32 r) __nv_ptx_builtin_ocg_fmax3 (.param .b32 a, .param .b32 b);
+        .visible .entry k() { .reg .f32 %f<3>; .param .b32 p0; .param .b32 p1; .param .b32 q;
+        call.uni (q), __nv_ptx_builtin_ocg_fmax3, (p0, p1); ret; }";
+    let told = durawarp::kernel::ptx::check("k.ptx", text).unsupported;
+    assert!(told[0].to_string().contains("this function takes three singles and returns one"), "{told:?}");
+}

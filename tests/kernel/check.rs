@@ -106,7 +106,10 @@ fn each_fault_names_its_place_and_what_was_expected() {
             "tcgen05.cp.cta_group::1.128x256b [%r1], %rd1;",
             "2:8: copies from shared to tensor memory (`tcgen05` with `.cp`) are not supported",
         ),
-        ("multimem.red.add.u32 [%rd1], %r1;", "2:1: `multimem` is not supported (multicast memory)"),
+        ("multimem.ld.add.u32 %r1, [%rd1];", "2:1: `multimem` is `.ld_reduce`, `.st` or `.red` here, found `.ld`"),
+        ("multimem.ld_reduce.and.u32 %r1, [%rd1];", "2:1: `multimem` on type .u32 is not supported"),
+        ("multimem.ld_reduce.global.u32 %r1, [%rd1];", "2:1: `multimem.ld_reduce` needs an operation such as `.add`"),
+        ("multimem.ld_reduce.shared.add.u32 %r1, [%r1];", "2:1: multicast memory is global: use `.global` or no space"),
         ("mbarrier.inval.b64 [%r1];", "2:1: barriers need `.shared` and `.b64`"),
         ("vadd.s32.s32.s16 %r1, %r2, %r3;", "2:1: `vadd` on type .s16 is not supported"),
         (

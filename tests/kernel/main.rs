@@ -22,6 +22,7 @@ mod matrix;
 mod measured;
 mod memory;
 mod multicast;
+mod multimem;
 mod persist_barriers;
 mod products;
 mod recursion;

@@ -222,9 +222,11 @@ fn decode(file: &str, text: &str, stack_bytes: u32) -> Decoded {
         kernels.push(report);
     }
     module.warnings.dedup();
-    // Of hints the first place of the file is enough.
-    let mut hinted = false;
-    module.warnings.retain(|told| told.message != lower::HINTS_IGNORED || !std::mem::replace(&mut hinted, true));
+    // Of these the first place of the file is enough.
+    for message in lower::TOLD_ONCE {
+        let mut told = false;
+        module.warnings.retain(|of| of.message != message || !std::mem::replace(&mut told, true));
+    }
     if !faults.is_empty() && file.ends_with(".cu") {
         // Of its lines nothing is worth a word.
         let fault = Diagnostic::nowhere(file, "this is CUDA source, and PTX is expected");

@@ -36,6 +36,13 @@ const MAX_FAULTS: usize = 100;
 /// Told of the first hint of a file.
 pub(super) const HINTS_IGNORED: &str = "cache policies and hints on evictions (`createpolicy`, `.L2::cache_hint`, `.L2::evict_...`, `discard`) have no effect";
 
+/// Told of the first access to multicast memory of a file.
+pub(super) const ONE_OF_A_TEAM: &str =
+    "multicast memory is that of one GPU: `multimem` loads, stores and reduces in global memory";
+
+/// What is told once a file.
+pub(super) const TOLD_ONCE: [&str; 2] = [HINTS_IGNORED, ONE_OF_A_TEAM];
+
 /// What a module offers to its kernels.
 pub(super) struct Env<'a> {
     pub(super) file: &'a str,
@@ -119,8 +126,8 @@ pub(super) struct Lower<'e, 'a> {
     pub(super) subroutines: Vec<(&'a Function<'a>, Vec<(&'a str, Name)>)>,
     /// Functions whose bodies are being lowered, and where their `ret` goes.
     pub(super) calls: Vec<(&'a str, Label)>,
-    /// The kernel was told that hints on evictions have no effect.
-    pub(super) hinted: bool,
+    /// Of [`TOLD_ONCE`], by its place: the kernel was told.
+    told: [bool; TOLD_ONCE.len()],
     pub(super) guard: Option<(VReg, bool)>,
     pub(super) at: Bytes,
 }
@@ -138,7 +145,7 @@ impl<'e, 'a> Lower<'e, 'a> {
             shared: HashMap::new(),
             subroutines: Vec::new(),
             calls: Vec::new(),
-            hinted: false,
+            told: [false; TOLD_ONCE.len()],
             guard: None,
             at: 0..0,
         }
@@ -179,6 +186,17 @@ impl<'e, 'a> Lower<'e, 'a> {
 
     pub(super) fn warn(&mut self, at: Bytes, message: impl Into<String>) {
         self.body.warnings.push(Diagnostic::at(self.env.file, self.env.text, at, message));
+    }
+
+    /// Warns of one of [`TOLD_ONCE`], if the kernel was not told yet.
+    pub(super) fn warn_once(&mut self, at: Bytes, message: &'static str) {
+        let Some(told) = self.told.iter_mut().zip(TOLD_ONCE).find(|(_, of)| *of == message).map(|(told, _)| told)
+        else {
+            return self.warn(at, message);
+        };
+        if !std::mem::replace(told, true) {
+            self.warn(at, message);
+        }
     }
 
     /// The place of the current instruction.

@@ -10,6 +10,7 @@ mod compare;
 mod control;
 mod convert;
 mod copy;
+mod external;
 mod float;
 mod half;
 mod int;
@@ -18,6 +19,7 @@ mod launch_control;
 mod matrix;
 mod memory;
 mod mma;
+mod multimem;
 mod persist;
 mod phase;
 mod registers;
@@ -42,7 +44,7 @@ use super::types::Ty;
 use words::{Family, MODIFIERS, Mods, Select, UNSUPPORTED};
 
 /// The families of opcodes, those that programs use most first.
-const FAMILIES: [&[Family]; 22] = [
+const FAMILIES: [&[Family]; 23] = [
     int::FAMILY,
     memory::FAMILY,
     convert::FAMILY,
@@ -60,6 +62,7 @@ const FAMILIES: [&[Family]; 22] = [
     copy::FAMILY,
     phase::FAMILY,
     stack::FAMILY,
+    multimem::FAMILY,
     cluster::FAMILY,
     launch_control::FAMILY,
     tensor_map::FAMILY,

@@ -107,7 +107,7 @@ fn call_stores<'a>(call: &Instruction<'a>, called: &[&Function<'a>]) -> bool {
         let apart = ["shared", "local", "param"];
         let space = |word: &super::ast::PtxWord<'_>| word.text.split("::").next().is_some_and(|w| apart.contains(&w));
         let of_matrix = inst.opcode.text == "wmma" && inst.mods.iter().any(|word| word.text == "store");
-        (of_matrix || matches!(inst.opcode.text, "st" | "red" | "atom" | "sust")) && !inst.mods.iter().any(space)
+        (of_matrix || inst.opcode.text == "sust" || is_store(inst)) && !inst.mods.iter().any(space)
     };
     let callee = |call: &Instruction<'a>| Call::parse(call).and_then(|call| call.name());
     // Functions reached, each once: they may call themselves.
@@ -213,7 +213,7 @@ pub fn sites(file: &str, text: &str, name: &str, pointers: &[Pointer]) -> Result
                 faults.push(fault(whole, message.to_owned()).with_help("have the function inlined"));
             }
             // A store without a space may be to global memory; one to another space is to no output.
-            "st" | "red" | "atom" if !["shared", "local", "const", "param"].into_iter().any(space) => {
+            _ if is_store(inst) && !["shared", "local", "const", "param"].into_iter().any(space) => {
                 let origins = flow.address_of(number);
                 let found = outputs(origins);
                 let others = pointers.iter().enumerate().any(|(n, p)| origins >> n & 1 == 1 && p.output.is_none());
@@ -257,6 +257,15 @@ pub fn sites(file: &str, text: &str, name: &str, pointers: &[Pointer]) -> Result
     stores.iter_mut().zip(found).for_each(|(site, reloads)| site.reloads = reloads);
     let may_leave_early = flow.may_leave_early();
     faults.into_result(Sites { close, braces: function.braces.clone(), exits, stores, may_leave_early })
+}
+
+/// A store, `red` or `atom`, of multicast memory too.
+fn is_store(inst: &Instruction<'_>) -> bool {
+    match inst.opcode.text {
+        "st" | "red" | "atom" => true,
+        "multimem" => inst.mods.first().is_some_and(|word| word.text != "ld_reduce"),
+        _ => false,
+    }
 }
 
 /// The parts of a store, `red` or `atom`; `None` if its form is not known.

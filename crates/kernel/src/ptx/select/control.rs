@@ -3,7 +3,7 @@
 use super::super::super::alu::{AluOp, Combine, Compare, CompareKind, IntCmp};
 use super::super::super::ir::{Barrier, BarrierRed, Class, GridStep, Op, Scope, Trap};
 use super::super::ast::{Instruction, Operand, OperandKind};
-use super::super::draft::{Arg, DraftOp};
+use super::super::draft::Arg;
 use super::super::functions::Call;
 use super::super::lower::{Lower, Lowered, Name};
 use super::super::types::{Bank, Ty};
@@ -96,40 +96,11 @@ impl<'a> Lower<'_, 'a> {
         }
         match self.env.functions.get(name) {
             Some(function) if function.body.is_some() => self.call_function(function, &call),
-            Some(_) => self.call_external(name, call.callee, call.results),
+            Some(_) => self.call_external(name, &call),
             None => {
                 let (message, env) = (format!("function `{name}` is not declared"), self.env);
                 Err(self.fault_among(at, message, name, env.functions.names()))
             }
-        }
-    }
-
-    /// Functions that the CUDA device runtime provides.
-    fn call_external(&mut self, name: &str, callee: &Operand<'a>, results: &[Operand<'a>]) -> Lowered {
-        match name {
-            "vprintf" => {
-                self.warn(callee.at.clone(), "`vprintf` prints nothing and returns 0");
-                let block = match results.first().map(|r| &r.kind) {
-                    Some(OperandKind::Name { name, .. }) => self.name(name)?,
-                    _ => None,
-                };
-                match block {
-                    Some(Name::Block(block)) if self.body.blocks[block as usize].bytes >= 4 => {
-                        let zero = self.body.literal(Bank::R32, 0);
-                        let elem = super::super::super::ir::Elem::U32;
-                        let op = DraftOp::Param { store: true, block, offset: 0, elem, vec: 1 };
-                        self.emit_draft(op, Class::Control, &[zero], &[], 0);
-                    }
-                    _ => self.emit(Op::Nop, Class::Control, &[], &[], 0),
-                }
-                Ok(())
-            }
-            "__assertfail" | "__assert_fail" | "abort" => {
-                self.emit(Op::Trap(Trap::Asked), Class::Control, &[], &[], 0);
-                Ok(())
-            }
-            "malloc" | "free" => Err(self.fault(callee.at.clone(), format!("device `{name}` is not supported"))),
-            _ => Err(self.fault(callee.at.clone(), format!("function `{name}` has no body in this file"))),
         }
     }
 

@@ -56,11 +56,17 @@ impl<'a> Lower<'_, 'a> {
                 *source = magnitude;
             }
         }
-        let (d, of_two) = (self.dst(d, Bank::R32)?, Arg::Reg(self.body.register(Bank::R32)));
+        let d = self.dst(d, Bank::R32)?;
+        self.emit_extreme_of_three(op, mode, d, src);
+        Ok(())
+    }
+
+    /// The smallest or largest of three goes to `d`.
+    pub(super) fn emit_extreme_of_three(&mut self, op: FloatOp, mode: FloatMode, d: Arg, src: [Arg; 3]) {
+        let of_two = Arg::Reg(self.body.register(Bank::R32));
         let op = Op::Alu(AluOp::F32(op, mode));
         self.emit(op, Class::MinMax, &[of_two], &src[..2], 0);
         self.emit(op, Class::MinMax, &[d], &[of_two, src[2]], 0);
-        Ok(())
     }
 
     pub(super) fn divide(

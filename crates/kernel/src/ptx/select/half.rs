@@ -51,6 +51,7 @@ pub(super) fn passes(opcode: &str) -> bool {
             | "cvt"
             | "atom"
             | "red"
+            | "multimem"
             | "prefetch"
             | "mma"
             | "wmma"

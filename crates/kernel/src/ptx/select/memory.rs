@@ -192,19 +192,19 @@ impl<'a> Lower<'_, 'a> {
     /// `pm.ld.log`
     pub(super) fn hinted_load(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>, hint: StoreHint) -> Lowered {
         let access = self.access(i, m)?;
-        self.in_global(i, &access)?;
+        self.in_global(i, &access, "persistent")?;
         self.emit_load(i, access, hint)
     }
 
-    /// Operations on persistent memory are global.
-    fn in_global(&mut self, i: &'a Instruction<'a>, access: &Access) -> Lowered {
+    /// Operations on such memory are global.
+    pub(super) fn in_global(&mut self, i: &'a Instruction<'a>, access: &Access, memory: &str) -> Lowered {
         if matches!(access.space, Some(Space::Global | Space::Generic)) {
             return Ok(());
         }
-        Err(self.fault(i.opcode.at.clone(), "persistent memory is global: use `.global` or no space"))
+        Err(self.fault(i.opcode.at.clone(), format!("{memory} memory is global: use `.global` or no space")))
     }
 
-    fn emit_load(&mut self, i: &'a Instruction<'a>, mut access: Access, hint: StoreHint) -> Lowered {
+    pub(super) fn emit_load(&mut self, i: &'a Instruction<'a>, mut access: Access, hint: StoreHint) -> Lowered {
         if i.opcode.text == "ldu" {
             access.cache = CacheOp::ReadOnly;
         }
@@ -261,7 +261,7 @@ impl<'a> Lower<'_, 'a> {
     /// `pm.st.nt`, `pm.st.log`
     pub(super) fn hinted_store(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>, hint: StoreHint) -> Lowered {
         let access = self.access(i, m)?;
-        self.in_global(i, &access)?;
+        self.in_global(i, &access, "persistent")?;
         self.emit_store(i, access, hint)
     }
 
@@ -469,7 +469,8 @@ impl<'a> Lower<'_, 'a> {
         self.note_release(i);
         let space = m.one_of(&SPACES).unwrap_or(Some(Space::Generic));
         m.skip(|text| is_hint(text) || matches!(text, "relaxed" | "acquire" | "release" | "acq_rel"));
-        let noftz = m.take("noftz");
+        // Multicast memory has one way to add halves, which has no word.
+        let noftz = m.take("noftz") || i.opcode.text == "multimem";
         let op = m.one_of(&[
             ("add", AtomOp::Add),
             ("inc", AtomOp::Inc),
@@ -559,11 +560,9 @@ impl<'a> Lower<'_, 'a> {
         let of_policy =
             |text: &str| text.starts_with("L1::evict") || text.starts_with("L2::evict") || text == "L2::cache_hint";
         let opcode = matches!(i.opcode.text, "createpolicy" | "applypriority" | "discard");
-        if self.hinted || !opcode && !i.mods.iter().any(|word| of_policy(word.text)) {
-            return;
+        if opcode || i.mods.iter().any(|word| of_policy(word.text)) {
+            self.warn_once(i.opcode.at.clone(), HINTS_IGNORED);
         }
-        self.hinted = true;
-        self.warn(i.opcode.at.clone(), HINTS_IGNORED);
     }
 
     /// `createpolicy`: the policy is a number without a meaning here.

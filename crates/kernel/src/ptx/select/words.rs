@@ -25,8 +25,7 @@ pub(in crate::ptx) const MODIFIERS: [&str; 76] = [
 ];
 
 /// Opcodes of the ISA that are deliberately not supported, and why.
-pub(super) const UNSUPPORTED: [(&str, &str); 5] = [
-    ("multimem", "multicast memory"),
+pub(super) const UNSUPPORTED: [(&str, &str); 4] = [
     ("sured", "reductions on surfaces"),
     ("txq", "texture queries"),
     ("tld4", "texture gathers"),
