@@ -493,9 +493,9 @@ mod tests {
             let mut next = [0; 3];
             for first in (0..block.iter().product()).step_by(LANES) {
                 let indices = next_indices(&mut next, block);
-                for lane in 0..LANES {
+                for (lane, thread) in (first..first + LANES as u32).enumerate() {
                     let found: [u32; 3] = std::array::from_fn(|axis| indices[axis][lane]);
-                    assert_eq!(found, index(first + lane as u32), "thread {first} + {lane} of {block:?}");
+                    assert_eq!(found, index(thread), "thread {thread} of {block:?}");
                 }
             }
         }
