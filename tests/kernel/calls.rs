@@ -228,3 +228,61 @@ fn a_builtin_of_another_shape_is_refused() {
     let told = durawarp::kernel::ptx::check("k.ptx", text).unsupported;
     assert!(told[0].to_string().contains("this function takes three singles and returns one"), "{told:?}");
 }
+
+/// Each function calls the one before at two places, of which a lane takes one: `depth` of them inlined are 2^depth
+/// bodies, and a lane runs as many as they are.
+fn doubling(depth: u32) -> String {
+    let padding = "xor.b32 %x3, %x3, 5; xor.b32 %x3, %x3, 5;\n".repeat(16);
+    let first = ".func (.param .b32 r) f0(.param .b32 a) { .reg .b32 %x<2>; ld.param.u32 %x1, [a];
+        mad.lo.u32 %x1, %x1, 3, 1; st.param.b32 [r], %x1; ret; }"
+        .to_owned();
+    let function = |number: u32| {
+        let call = |by: &str| {
+            format!(
+                "{{ .param .b32 p; .param .b32 q; st.param.b32 [p], %x1; call (q), f{}, (p); ld.param.u32 %x3, [q]; }}
+                {by}; ",
+                number - 1
+            )
+        };
+        format!(
+            ".func (.param .b32 r) f{number}(.param .b32 a) {{ .reg .b32 %x<5>; .reg .pred %p<2>;
+            ld.param.u32 %x1, [a]; shr.u32 %x2, %x1, {}; and.b32 %x2, %x2, 1; setp.eq.u32 %p1, %x2, 0;
+            @%p1 bra ELSE; {} bra END;\nELSE: {}\nEND:\n{padding} st.param.b32 [r], %x3; ret; }}\n",
+            number % 5,
+            call(&format!("add.u32 %x3, %x3, {number}")),
+            call("mul.lo.u32 %x3, %x3, 3"),
+        )
+    };
+    let functions: String = std::iter::once(first).chain((1..=depth).map(function)).collect();
+    format!(
+        "{functions} .visible .entry k(.param .u64 in, .param .u64 out) {{ .reg .b32 %r<4>; .reg .b64 %rd<4>;
+        ld.param.u64 %rd1, [out]; mov.u32 %r1, %tid.x; mul.wide.u32 %rd2, %r1, 4; add.s64 %rd1, %rd1, %rd2;
+        {{ .param .b32 p; .param .b32 q; st.param.b32 [p], %r1; call (q), f{depth}, (p); ld.param.b32 %r2, [q]; }}
+        st.global.u32 [%rd1], %r2; ret; }}"
+    )
+}
+
+/// What `f` of a number makes of a value.
+fn doubled(number: u32, value: u32) -> u32 {
+    match number {
+        0 => value.wrapping_mul(3).wrapping_add(1),
+        _ if value >> (number % 5) & 1 == 1 => doubled(number - 1, value).wrapping_add(number),
+        _ => doubled(number - 1, value).wrapping_mul(3),
+    }
+}
+
+/// Their frames lie beside the stack that recursion has, which would be too small.
+#[test]
+fn functions_that_would_be_too_much_inlined_are_called() {
+    // Inlined as a whole, the first has some thousand instructions, the second 40 times 2^17.
+    for (depth, most, frames) in [(5, 3000, 0), (17, 4000, 17 * 512)] {
+        let text = doubling(depth).replace(".reg .b32 %x<5>;", ".reg .b32 %x<5>; .local .align 4 .b8 own[512];");
+        let ran = run_text(&text, &Setup { input: &[], output: 128, shape: (1, 32), ..Setup::default() });
+        ran.result.as_ref().unwrap_or_else(|e| panic!("{depth}: {e}"));
+        let expected: Vec<u32> = (0..32).map(|lane| doubled(depth, lane)).collect();
+        assert_eq!(ran.u32s(), expected, "{depth}");
+        let kernel = &durawarp::kernel::ptx::check("k.ptx", &format!(".version 8.0 .target sm_80\n{text}")).kernels[0];
+        assert!(kernel.instructions < most, "{depth}: {} instructions", kernel.instructions);
+        assert!(kernel.local_bytes >= frames, "{depth}: {} bytes", kernel.local_bytes);
+    }
+}

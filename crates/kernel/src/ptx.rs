@@ -43,7 +43,7 @@ use ast::Function;
 use durawarp_base::diagnostic::{Diagnostic, Diagnostics, Span};
 use functions::Functions;
 use layout::LaidOut;
-use lower::{Env, Lower};
+use lower::{Env, Inlining, Lower};
 
 /// Bytes of a thread's stack for recursive functions, unless the caller wants another: the default of CUDA's
 /// `cudaLimitStackSize`.
@@ -250,14 +250,52 @@ fn defined_twice<'a>(functions: impl Iterator<Item = &'a Function<'a>>, file: &s
     faults
 }
 
-fn kernel(
-    function: &Function<'_>,
-    env: &Env<'_>,
+fn kernel<'a>(
+    function: &'a Function<'a>,
+    env: &Env<'a>,
     lines: &LineStarts<'_>,
     file: &Arc<str>,
     warnings: &mut Vec<Diagnostic>,
 ) -> Result<Kernel, Vec<Diagnostic>> {
-    let mut lower = Lower::new(env);
+    let mut of = lower_kernel(function, env, Inlining::All);
+    // What inlined is too large calls the larger functions instead; only then, as a call costs time.
+    if of.lower.inlining == Inlining::TooMuch {
+        of = lower_kernel(function, env, Inlining::Small);
+    }
+    let LoweredKernel { lower, params, bytes, bounds } = of;
+    let (body, mut faults) = (lower.body, lower.faults);
+    if !faults.is_empty() {
+        faults.sort_by_key(|fault| fault.span);
+        faults.dedup();
+        return Err(faults);
+    }
+    warnings.extend(body.warnings.iter().cloned());
+    let frame = finish::Frame {
+        name: function.name.text.to_owned(),
+        file: file.clone(),
+        params,
+        param_bytes: bytes,
+        param_bank: env.param_bank,
+        stack_bytes: env.stack_bytes,
+        bounds,
+    };
+    finish::finish(body, frame, |at| lines.position(at)).map_err(|message| {
+        let message = format!("kernel `{}` {message}", function.name.text);
+        vec![Diagnostic::at(env.file, env.text, function.name.at.clone(), message)]
+    })
+}
+
+/// A kernel whose body was lowered, or has faults.
+struct LoweredKernel<'e, 'a> {
+    lower: Lower<'e, 'a>,
+    params: Vec<Param>,
+    /// Of the parameters.
+    bytes: u32,
+    bounds: bounds::Bounds,
+}
+
+fn lower_kernel<'e, 'a>(function: &'a Function<'a>, env: &'e Env<'a>, inlining: Inlining) -> LoweredKernel<'e, 'a> {
+    let mut lower = Lower::new(env, inlining);
     let (mut params, mut bytes) = (Vec::new(), 0u32);
     for formal in &function.params {
         let var = &formal.var;
@@ -284,26 +322,7 @@ fn kernel(
     if lower.faults.is_empty() {
         lower.entry(function, &params);
     }
-    let (body, mut faults) = (lower.body, lower.faults);
-    if !faults.is_empty() {
-        faults.sort_by_key(|fault| fault.span);
-        faults.dedup();
-        return Err(faults);
-    }
-    warnings.extend(body.warnings.iter().cloned());
-    let frame = finish::Frame {
-        name: function.name.text.to_owned(),
-        file: file.clone(),
-        params,
-        param_bytes: bytes,
-        param_bank: env.param_bank,
-        stack_bytes: env.stack_bytes,
-        bounds,
-    };
-    finish::finish(body, frame, |at| lines.position(at)).map_err(|message| {
-        let message = format!("kernel `{}` {message}", function.name.text);
-        vec![Diagnostic::at(env.file, env.text, function.name.at.clone(), message)]
-    })
+    LoweredKernel { lower, params, bytes, bounds }
 }
 
 impl KernelReport {

@@ -12,14 +12,15 @@
 //! its signature whose address is taken somewhere in the file (`functions.rs`). So virtual calls work: a
 //! vtable is a variable that holds functions' addresses.
 //!
-//! Functions that may call themselves are called as subroutines instead (`recursion.rs`).
+//! Functions that may call themselves are called as subroutines instead (`recursion.rs`); so are larger ones
+//! with several callers in a kernel that inlined all would be too large.
 
 use super::super::alu::{AluOp, Combine, Compare, CompareKind, IntCmp};
 use super::super::ir::{Class, Op, Trap};
 use super::ast::{Formal, Function, Instruction, Operand, OperandKind};
 use super::draft::{Arg, DraftOp, VReg};
 use super::functions::{Call, allocates};
-use super::lower::{Lower, Lowered, LoweringScope, Name};
+use super::lower::{Inlining, Lower, Lowered, LoweringScope, Name};
 use super::types::{Bank, Ty};
 
 impl<'a> Lower<'_, 'a> {
@@ -113,7 +114,12 @@ impl<'a> Lower<'_, 'a> {
             }
         }
         if let Some(cycle) = self.env.functions.cycle(name) {
-            return self.call_subroutine(function, cycle, results, arguments);
+            return self.call_subroutine(function, (cycle, true), results, arguments);
+        }
+        if self.inlining == Inlining::Small
+            && let Some(cycle) = self.env.functions.outlined(name)
+        {
+            return self.call_subroutine(function, (cycle, false), results, arguments);
         }
         // Arguments and results are names of the caller, so they are bound before the callee's scope, which
         // hides those, is opened.

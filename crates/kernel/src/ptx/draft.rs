@@ -181,11 +181,14 @@ pub(super) struct Block {
     pub(super) owner: Option<u32>,
 }
 
-/// A function that may call itself: compiled once a kernel, called with a frame on the stack of the thread.
+/// A function that may call itself, or is too much to be inlined: compiled once a kernel, called with a
+/// frame on the stack of the thread.
 #[derive(Debug, Clone)]
 pub(super) struct Subroutine {
     /// The cycle of the call graph that it is on.
     pub(super) cycle: u32,
+    /// It may call itself; else a thread is in it once at a time.
+    pub(super) recursive: bool,
     /// Its first instruction, and where its lanes return.
     pub(super) start: Label,
     pub(super) end: Label,

@@ -88,7 +88,13 @@ pub(super) struct Functions<'a> {
     taken: Vec<bool>,
     /// The cycle of the call graph that each is on, `u32::MAX` for those on none.
     cycle: Vec<u32>,
+    /// Instructions of each one's own body, and direct calls of it in the whole text.
+    sizes: Vec<(u32, u32)>,
 }
+
+/// Instructions of a function that is worth a subroutine where all functions inlined are too many: its call
+/// takes about as many as this, chosen.
+const WORTH_A_CALL: u32 = 32;
 
 impl<'a> Functions<'a> {
     pub(super) fn collect(file: &'a File<'a>) -> Self {
@@ -117,6 +123,7 @@ impl<'a> Functions<'a> {
             }
         }
         functions.taken = vec![false; functions.all.len()];
+        functions.sizes = vec![(0, 0); functions.all.len()];
         for item in &file.items {
             match item {
                 ModuleItem::Var(var) => {
@@ -136,7 +143,25 @@ impl<'a> Functions<'a> {
             after.iter().for_each(|&to| edges.before[to as usize].push(number as u32));
         }
         functions.cycle = edges.cycles(&vec![false; edges.len()]);
+        functions.count(file);
         functions
+    }
+
+    /// Counts instructions and direct calls.
+    fn count(&mut self, file: &'a File<'a>) {
+        for function in file.functions() {
+            let own = (!function.entry).then(|| self.by_name[function.name.text]);
+            walk(function.body.as_deref().unwrap_or_default(), &mut |statement| {
+                let Statement::Instruction(inst) = statement else { return };
+                if let Some(own) = own {
+                    self.sizes[own].0 += 1;
+                }
+                let callee = (inst.opcode.text == "call").then(|| Call::parse(inst)?.name()).flatten();
+                if let Some(&callee) = callee.and_then(|name| self.by_name.get(name)) {
+                    self.sizes[callee].1 += 1;
+                }
+            });
+        }
     }
 
     /// The numbers of the functions that a function's body may call.
@@ -170,6 +195,14 @@ impl<'a> Functions<'a> {
     /// The cycle of the call graph that a function is on: it may call itself, perhaps through others.
     pub(super) fn cycle(&self, name: &str) -> Option<u32> {
         self.by_name.get(name).map(|&number| self.cycle[number]).filter(|cycle| *cycle != u32::MAX)
+    }
+
+    /// A number as of a cycle of its own for a function that is called from several places and is not
+    /// small: to call it as a subroutine takes fewer instructions than to inline it.
+    pub(super) fn outlined(&self, name: &str) -> Option<u32> {
+        let &number = self.by_name.get(name)?;
+        let (instructions, calls) = self.sizes[number];
+        (calls > 1 && instructions >= WORTH_A_CALL).then(|| (self.all.len() + number) as u32)
     }
 
     fn take_initialiser(&mut self, init: &Init<'a>) {

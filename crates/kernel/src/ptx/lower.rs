@@ -108,6 +108,17 @@ impl LoweringScope<'_> {
     }
 }
 
+/// Which functions a kernel inlines.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Inlining {
+    /// All that do not call themselves.
+    All,
+    /// All, which was found to be too much.
+    TooMuch,
+    /// Small ones, and those called once; the others are subroutines.
+    Small,
+}
+
 /// A kernel being lowered.
 pub(super) struct Lower<'e, 'a> {
     pub(super) env: &'e Env<'a>,
@@ -128,12 +139,13 @@ pub(super) struct Lower<'e, 'a> {
     pub(super) calls: Vec<(&'a str, Label)>,
     /// Of [`TOLD_ONCE`], by its place: the kernel was told.
     told: [bool; TOLD_ONCE.len()],
+    pub(super) inlining: Inlining,
     pub(super) guard: Option<(VReg, bool)>,
     pub(super) at: Bytes,
 }
 
 impl<'e, 'a> Lower<'e, 'a> {
-    pub(super) fn new(env: &'e Env<'a>) -> Self {
+    pub(super) fn new(env: &'e Env<'a>, inlining: Inlining) -> Self {
         Lower {
             env,
             body: Body::default(),
@@ -146,6 +158,7 @@ impl<'e, 'a> Lower<'e, 'a> {
             subroutines: Vec::new(),
             calls: Vec::new(),
             told: [false; TOLD_ONCE.len()],
+            inlining,
             guard: None,
             at: 0..0,
         }
@@ -196,6 +209,18 @@ impl<'e, 'a> Lower<'e, 'a> {
         };
         if !std::mem::replace(told, true) {
             self.warn(at, message);
+        }
+    }
+
+    /// More code or registers than a kernel may have.
+    fn too_large(&mut self, at: Bytes) -> Reported {
+        self.inlined_too_much();
+        self.fault(at, "the kernel is too large once its calls are inlined")
+    }
+
+    fn inlined_too_much(&mut self) {
+        if self.inlining == Inlining::All {
+            self.inlining = Inlining::TooMuch;
         }
     }
 
@@ -306,7 +331,7 @@ impl<'e, 'a> Lower<'e, 'a> {
                 };
                 self.select(instruction)?;
                 if self.body.code.len() >= MAX_CODE {
-                    return Err(self.fault(self.place(), "the kernel is too large once its calls are inlined"));
+                    return Err(self.too_large(self.place()));
                 }
                 Ok(())
             }
@@ -327,6 +352,7 @@ impl<'e, 'a> Lower<'e, 'a> {
             let n = each.saturating_mul(u64::from(vector));
             let first = self.body.banks.len() as VReg;
             if n > (MAX_REGISTERS - self.body.banks.len().min(MAX_REGISTERS)) as u64 {
+                self.inlined_too_much();
                 self.fault(name.at.clone(), format!("{n} registers are too many"));
                 continue;
             }

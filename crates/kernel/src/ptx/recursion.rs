@@ -4,11 +4,12 @@
 //! caller:  read arguments; Enter; write parameters; Call; read results; Leave; write results
 //! callee:  st.local [frame], return address; body; end: ld.local return address, [frame]; Return
 //! ```
-//! Which functions these are is found in the call graph (`functions.rs`); all others are inlined. Parameters
-//! and results of a subroutine are registers of its own, or lie in its frame where their addresses are taken.
-//! Arguments go through registers of the call, for a function that calls itself with its parameters in
-//! another order would overwrite them. `Enter` and `Leave` save what the callee may overwrite and move the
-//! stack pointer (`stack.rs`).
+//! Which functions these are is found in the call graph (`functions.rs`). All others are inlined, but in a
+//! kernel that this would make too large: there, those of some size with several callers are subroutines
+//! too. Parameters and results of a subroutine are registers of its own, or lie in its frame where their
+//! addresses are taken. Arguments go through registers of the call, for a function that calls itself with
+//! its parameters in another order would overwrite them. `Enter` and `Leave` save what the callee may
+//! overwrite and move the stack pointer (`stack.rs`).
 //!
 //! Not modelled: the calling convention of the CUDA driver, which is not published.
 
@@ -43,11 +44,11 @@ impl<'a> Lower<'_, 'a> {
     pub(super) fn call_subroutine(
         &mut self,
         function: &'a Function<'a>,
-        cycle: u32,
+        (cycle, recursive): (u32, bool),
         results: &[Operand<'a>],
         arguments: &[Operand<'a>],
     ) -> Lowered {
-        let callee = self.subroutine(function, cycle)?;
+        let callee = self.subroutine(function, (cycle, recursive))?;
         let bound = self.subroutines[callee as usize].1.clone();
         if bound.len() != function.params.len() + function.returns.len() {
             // Its parameters have faults, which its first call reported.
@@ -90,14 +91,14 @@ impl<'a> Lower<'_, 'a> {
     }
 
     /// The number of a function's subroutine; its parameters and results are declared with the first call.
-    fn subroutine(&mut self, function: &'a Function<'a>, cycle: u32) -> Lowered<u32> {
+    fn subroutine(&mut self, function: &'a Function<'a>, (cycle, recursive): (u32, bool)) -> Lowered<u32> {
         let known = self.subroutines.iter().position(|(known, _)| known.name.text == function.name.text);
         if let Some(known) = known {
             return Ok(known as u32);
         }
         let number = self.body.subroutines.len() as u32;
         let (start, end) = (self.body.label(), self.body.label());
-        self.body.subroutines.push(Subroutine { cycle, start, end, bytes: RETURN_SITE_BYTES, align: 16 });
+        self.body.subroutines.push(Subroutine { cycle, recursive, start, end, bytes: RETURN_SITE_BYTES, align: 16 });
         self.subroutines.push((function, Vec::new()));
         let caller = self.body.owner.replace(number);
         let formals = function.params.iter().chain(&function.returns);

@@ -55,7 +55,9 @@ pub(super) fn lay_out(body: &mut Body, stack_bytes: u32) {
     }
     frames.iter_mut().for_each(|frame| *frame = frame.next_multiple_of(align));
     let base = body.local_bytes.next_multiple_of(align);
-    let limit = base + stack_bytes;
+    // Each that does not call itself has its frame once at most: the stack has room for all of them beside.
+    let once = body.subroutines.iter().zip(&frames).filter(|(subroutine, _)| !subroutine.recursive);
+    let limit = base + stack_bytes + once.map(|(_, bytes)| bytes).sum::<u32>();
     // Parameters in memory are written before the call finds that its frame does not fit.
     let in_memory = body.blocks.iter().any(|block| block.owner.is_some() && block.local.is_some());
     let slack = if in_memory { frames.iter().copied().max().unwrap_or(0) } else { 0 };
