@@ -171,6 +171,57 @@ fn products_of_matrices_in_memory_are_theirs() {
     }
 }
 
+/// Elements of 4 bits and of one, of rows of a and columns of b that lie `gap` elements apart more than they need.
+#[test]
+fn products_of_less_than_bytes_are_those_of_the_matrices_in_memory() {
+    for (ty, bits, k, op, factors) in [
+        ("s4", 4, 32, "", "s4.s4"),
+        ("u4", 4, 32, "", "u4.u4"),
+        ("s4", 4, 32, "", "s4.u4"),
+        ("b1", 1, 128, ".xor.popc", "b1.b1"),
+        ("b1", 1, 128, ".and.popc", "b1.b1"),
+    ] {
+        let (of_b, mask) = (factors.split('.').next_back().unwrap(), (1u32 << bits) - 1);
+        let signed = |ty: &str, raw: u32| if ty == "s4" && raw > 7 { raw as i32 - 16 } else { raw as i32 };
+        let a = |i: usize, j: usize| (i * 5 + j * 3 + j / 7) as u32 & mask;
+        let b = |i: usize, j: usize| (i * 11 + j * 7 + i / 5) as u32 & mask;
+        for gap in [0, k] {
+            let (stride, mut input) = (k + gap, vec![0; 4096]);
+            let mut put = |start: usize, line: usize, along: usize, raw: u32| {
+                let bit = (line * stride + along) * bits;
+                input[start + bit / 8] |= (raw << (bit % 8)) as u8;
+            };
+            for line in 0..8 {
+                (0..k).for_each(|along| put(0, line, along, a(line, along)));
+                (0..k).for_each(|along| put(1024, line, along, b(along, line)));
+            }
+            (0..64).for_each(|n: usize| input[2048 + 4 * n..][..4].copy_from_slice(&(n as i32 - 9).to_le_bytes()));
+            // The stride that is left out is that of no gap.
+            let stride = if gap == 0 { String::new() } else { format!(", {stride}") };
+            let text = format!(
+                ".target sm_80 .visible .entry k(.param .u64 input, .param .u64 output) {{ .reg .b64 in, out;
+                .reg .b32 a, b, c<2>, d<2>; ld.param.u64 in, [input]; ld.param.u64 out, [output];
+                wmma.load.a.sync.aligned.row.m8n8k{k}.global.{ty} {{a}}, [in]{stride};
+                wmma.load.b.sync.aligned.col.m8n8k{k}.global.{of_b} {{b}}, [in+1024]{stride};
+                wmma.load.c.sync.aligned.row.m8n8k{k}.global.s32 {{c0, c1}}, [in+2048];
+                wmma.mma{op}.sync.aligned.row.col.m8n8k{k}.s32.{factors}.s32 {{d0, d1}}, {{a}}, {{b}}, {{c0, c1}};
+                wmma.store.d.sync.aligned.col.m8n8k{k}.global.s32 [out], {{d0, d1}}; ret; }}"
+            );
+            let ran = run_text(&text, &Setup { input: &input, output: 256, shape: (1, 32), ..Setup::default() });
+            ran.result.as_ref().unwrap_or_else(|fault| panic!("{fault}\n{text}"));
+            for (i, j) in (0..64).map(|n| (n / 8, n % 8)) {
+                let product = |x: usize| match op {
+                    "" => signed(ty, a(i, x)) * signed(of_b, b(x, j)),
+                    ".xor.popc" => (a(i, x) ^ b(x, j)) as i32,
+                    _ => (a(i, x) & b(x, j)) as i32,
+                };
+                let expected = (8 * i + j) as i32 - 9 + (0..k).map(product).sum::<i32>();
+                assert_eq!(ran.u32s()[8 * j + i] as i32, expected, "({i}, {j}) of {factors}{op}, {gap} apart");
+            }
+        }
+    }
+}
+
 #[test]
 fn a_stride_left_out_is_that_of_a_matrix_without_gaps() {
     let text = ".target sm_70 .address_size 64 .visible .entry k(.param .u64 input, .param .u64 output) {\n\
@@ -329,7 +380,9 @@ fn the_lowest_member_is_elected() {
 #[test]
 fn forms_that_are_not_supported_are_refused() {
     for (instruction, expected) in [
-        ("wmma.mma.sync.aligned.row.col.m8n8k32.s32.s4.s4.s32 {r1}, {r1}, {r1}, {r1}", "this `wmma` is not supported"),
+        ("wmma.mma.sync.aligned.row.col.m8n8k32.s32.s8.s8.s32 {r1}, {r1}, {r1}, {r1}", "this `wmma` is not supported"),
+        ("wmma.mma.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32 {r1}, {r1}, {r1}, {r1}", "`.and.popc` or `.xor.popc`"),
+        ("wmma.load.a.sync.aligned.col.m8n8k32.s4 {r1}, [l1]", "this `wmma` is not supported"),
         ("wmma.mma.sync.aligned.row.col.m16n16k16.f32.f16 {r1}, {r1}, {r1}, {r1}", "with c and d of one type"),
         ("wmma.load.a.sync.aligned.row.m16n16k8.f16 {r1}, [l1]", "this `wmma` is not supported"),
         ("wmma.load.a.sync.aligned.row.m16n16k16.f16 {r1}, [l1]", "expected 8 register(s), found 1"),

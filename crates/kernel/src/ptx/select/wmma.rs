@@ -11,7 +11,7 @@
 //! | m16n16k16 (`tf32`: k8) | 1 x 2 | a | b |
 //! | m32n8k16 | 2 x 1 | a | b |
 //! | m8n32k16 | 2 x 1, transposed: d' = b' a' | b | a |
-//! | m8n8k4 (`f64`) | 1 x 1, of 8 rows | a | b |
+//! | m8n8k4 (`f64`), m8n8k32 (`s4`, `u4`), m8n8k128 (`b1`) | 1 x 1, of 8 rows | a | b |
 //!
 //! ```text
 //! lane = 4 g + t     a register holds w elements: line `line + g`, and w from `along + w t` on along it
@@ -22,9 +22,11 @@
 //! each element is one, packed afterwards. Real hardware transposes there (`LDSM.T`, `MOVM`), which is not
 //! modelled.
 //!
-//! Not supported, and refused: 4-bit and single-bit elements, c and d of different types.
+//! Elements of less than a byte lie in words of 32 bits, each of which counts as one here.
+//!
+//! Not supported, and refused: c and d of different types.
 
-use super::super::super::alu::{AluOp, HalfFormat, IntOp, MatrixFactors, MatrixOp, MatrixSums, Split};
+use super::super::super::alu::{AluOp, BitProduct, HalfFormat, IntOp, MatrixFactors, MatrixOp, MatrixSums, Split};
 use super::super::super::ir::{AddressIn, Class, Elem, Mem, MemKind, Op, Space, Special};
 use super::super::ast::{Instruction, Operand};
 use super::super::draft::{Arg, plain_access};
@@ -38,12 +40,14 @@ pub(super) const FAMILY: &[Family] = &[(&["wmma"], |l, i, m| l.wmma(i, m))];
 /// Rows, columns and depth of a product.
 type Shape = [u64; 3];
 
-const SHAPES: [(&str, Shape); 5] = [
+const SHAPES: [(&str, Shape); 7] = [
     ("m16n16k16", [16, 16, 16]),
     ("m32n8k16", [32, 8, 16]),
     ("m8n32k16", [8, 32, 16]),
     ("m16n16k8", [16, 16, 8]),
     ("m8n8k4", [8, 8, 4]),
+    ("m8n8k32", [8, 8, 32]),
+    ("m8n8k128", [8, 8, 128]),
 ];
 
 const SPACES: [(&str, Space); 3] =
@@ -59,23 +63,29 @@ enum MatrixPart {
 }
 
 /// Types of elements: name, bytes, elements of a register along a line.
-const TYPES: [(&str, Element); 8] = [
-    ("f16", Element { name: "f16", bytes: 2, packed: 2 }),
-    ("bf16", Element { name: "bf16", bytes: 2, packed: 2 }),
-    ("tf32", Element { name: "tf32", bytes: 4, packed: 1 }),
-    ("s8", Element { name: "s8", bytes: 1, packed: 4 }),
-    ("u8", Element { name: "u8", bytes: 1, packed: 4 }),
-    ("f32", Element { name: "f32", bytes: 4, packed: 1 }),
-    ("s32", Element { name: "s32", bytes: 4, packed: 1 }),
-    ("f64", Element { name: "f64", bytes: 8, packed: 1 }),
+const TYPES: [(&str, Element); 11] = [
+    ("f16", Element { name: "f16", bytes: 2, packed: 2, of_unit: 1 }),
+    ("bf16", Element { name: "bf16", bytes: 2, packed: 2, of_unit: 1 }),
+    ("tf32", Element { name: "tf32", bytes: 4, packed: 1, of_unit: 1 }),
+    ("s8", Element { name: "s8", bytes: 1, packed: 4, of_unit: 1 }),
+    ("u8", Element { name: "u8", bytes: 1, packed: 4, of_unit: 1 }),
+    ("s4", Element { name: "s4", bytes: 4, packed: 1, of_unit: 8 }),
+    ("u4", Element { name: "u4", bytes: 4, packed: 1, of_unit: 8 }),
+    ("b1", Element { name: "b1", bytes: 4, packed: 1, of_unit: 32 }),
+    ("f32", Element { name: "f32", bytes: 4, packed: 1, of_unit: 1 }),
+    ("s32", Element { name: "s32", bytes: 4, packed: 1, of_unit: 1 }),
+    ("f64", Element { name: "f64", bytes: 8, packed: 1, of_unit: 1 }),
 ];
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Element {
     name: &'static str,
+    /// Of a unit of memory: an element, or a word of smaller ones.
     bytes: u64,
-    /// Elements in one register.
+    /// Units in one register.
     packed: u64,
+    /// Elements of a unit.
+    of_unit: u64,
 }
 
 impl Element {
@@ -113,19 +123,20 @@ struct Layout {
 impl Layout {
     /// The fragment of a part; `None` if the ISA has none of this type and shape.
     fn of(part: MatrixPart, [m, n, k]: Shape, element: Element) -> Option<Layout> {
-        let small = (m, n, k) == (8, 8, 4);
+        let small = (m, n) == (8, 8);
         let depth = match element.name {
-            "f64" => 4,
             "tf32" => 8,
             _ => 16,
         };
         // The depth of sums' type does not say that of the factors.
         let sums = part == MatrixPart::Sums;
         let sound = match element.name {
-            "f64" => small,
+            "f64" => small && k == 4,
+            "s4" | "u4" => small && k == 32 && !sums,
+            "b1" => small && k == 128 && !sums,
             "f32" => sums && !small,
-            "f16" | "s32" if sums => !small && k == 16,
-            "s32" => false,
+            "s32" => sums && (if small { k > 4 } else { k == 16 }),
+            "f16" if sums => !small && k == 16,
             _ => !sums && k == depth,
         };
         if !sound {
@@ -137,7 +148,7 @@ impl Layout {
         let of_rows = sums || (part == MatrixPart::A) != transposed;
         let width = if sums { 2 } else { element.packed };
         let lines = if of_rows { rows } else { columns };
-        let along = if sums { columns } else { k };
+        let along = if sums { columns } else { k / element.of_unit };
         let mut cells = Vec::new();
         // As `mma` numbers them: a's registers by blocks of 16 rows, steps along k, halves; b's by columns,
         // steps; the sums by blocks, columns, halves.
@@ -188,7 +199,8 @@ impl<'a> Lower<'_, 'a> {
 
     fn unsupported_wmma<T>(&mut self, i: &'a Instruction<'a>) -> Lowered<T> {
         let message = "this `wmma` is not supported: supported are m16n16k16, m32n8k16 and m8n32k16 of f16, bf16, s8 and u8, \
-                       m16n16k8 of tf32 and m8n8k4 of f64, with c and d of one type";
+                       m16n16k8 of tf32, m8n8k4 of f64, m8n8k32 of s4 and u4 and m8n8k128 of b1 with `.and.popc` or \
+                       `.xor.popc`, with c and d of one type";
         Err(self.fault(i.opcode.at.clone(), message))
     }
 
@@ -224,7 +236,12 @@ impl<'a> Lower<'_, 'a> {
             MatrixPart::Sums => rows != 8 || columns == 8,
         };
         let stride = if by_rows { width } else { height };
-        Ok((layout, by_rows == lines_are_rows, space, stride))
+        let together = by_rows == lines_are_rows;
+        // Words of small elements are of one line.
+        if element.of_unit > 1 && !together {
+            return self.unsupported_wmma(i);
+        }
+        Ok((layout, together, space, stride))
     }
 
     /// The number of a lane within its group of eight, and of the group.
@@ -258,6 +275,16 @@ impl<'a> Lower<'_, 'a> {
         let stride = match stride {
             None => self.body.literal(Bank::R32, default),
             Some(stride) => self.src(stride, Ty::U32)?,
+        };
+        // Counted in elements.
+        let stride = match layout.element.of_unit {
+            1 => stride,
+            elements => {
+                let units = Arg::Reg(self.body.register(Bank::R32));
+                let by = self.body.literal(Bank::R32, elements.ilog2().into());
+                self.emit(Op::Alu(AluOp::Int32(IntOp::ShrU)), Class::Logic, &[units], &[stride, by], 0);
+                units
+            }
         };
         let [t, g] = self.quarter();
         let bytes = self.body.literal(Bank::R32, layout.element.bytes);
@@ -400,6 +427,8 @@ impl<'a> Lower<'_, 'a> {
         // Memory's order of a and b does not matter any more.
         let orders = [m.one_of(&[("row", ()), ("col", ())]), m.one_of(&[("row", ()), ("col", ())])];
         let shape = m.one_of(&SHAPES);
+        let bits = m.one_of(&[("and", BitProduct::And), ("xor", BitProduct::Xor)]);
+        let counts = m.take("popc");
         m.take("rn");
         let saturates = m.take("satfinite");
         let types: [Option<Element>; 4] = std::array::from_fn(|_| m.one_of(&TYPES));
@@ -417,12 +446,17 @@ impl<'a> Lower<'_, 'a> {
             ("tf32", "tf32") => Some(MatrixFactors::Tf32),
             ("f64", "f64") => Some(MatrixFactors::Double),
             ("s8" | "u8", "s8" | "u8") => Some(MatrixFactors::Bytes(a.name == "s8", b.name == "s8")),
+            ("s4" | "u4", "s4" | "u4") => Some(MatrixFactors::Nibbles(a.name == "s4", b.name == "s4")),
+            ("b1", "b1") => bits.map(MatrixFactors::Bits),
             _ => None,
         };
         let sums = match (factors, d.name, c.name) {
             (Some(MatrixFactors::Half(HalfFormat::F16)), "f16", "f16") => Some(MatrixSums::F16),
             (Some(MatrixFactors::Half(_) | MatrixFactors::Tf32), "f32", "f32") => Some(MatrixSums::F32),
-            (Some(MatrixFactors::Bytes(..)), "s32", "s32") => Some(MatrixSums::S32(saturates)),
+            (Some(MatrixFactors::Bytes(..) | MatrixFactors::Nibbles(..)), "s32", "s32") => {
+                Some(MatrixSums::S32(saturates))
+            }
+            (Some(MatrixFactors::Bits(_)), "s32", "s32") => Some(MatrixSums::S32(false)),
             (Some(MatrixFactors::Double), "f64", "f64") => Some(MatrixSums::F64),
             _ => None,
         };
@@ -434,7 +468,8 @@ impl<'a> Lower<'_, 'a> {
         let (Some(factors), Some(sums), [Some(a), Some(b), Some(c)]) = (factors, sums, layouts) else {
             return self.unsupported_wmma(i);
         };
-        if saturates && !matches!(sums, MatrixSums::S32(_)) {
+        let is_bits = matches!(factors, MatrixFactors::Bits(_));
+        if saturates && (is_bits || !matches!(sums, MatrixSums::S32(_))) || [bits.is_some(), counts] != [is_bits; 2] {
             return self.unsupported_wmma(i);
         }
         let [d_operand, a_operand, b_operand, c_operand] = self.operands(i)?;
@@ -443,20 +478,21 @@ impl<'a> Lower<'_, 'a> {
         let start = self.wmma_sources(c_operand, &c)?;
         let results = self.wmma_registers(d_operand, &c)?;
         // Rows come from b where the product is transposed, and signs with them.
-        let transposed = shape[0] == 8 && sums != MatrixSums::F64;
+        let small = shape[..2] == [8, 8];
+        let transposed = shape[0] == 8 && !small;
         let (rows, columns) = if transposed { (right, left) } else { (left, right) };
         let factors = match factors {
             MatrixFactors::Bytes(of_a, of_b) if transposed => MatrixFactors::Bytes(of_b, of_a),
             factors => factors,
         };
-        let deep = !matches!(factors, MatrixFactors::Bytes(..) | MatrixFactors::Double);
+        let deep = !small && !matches!(factors, MatrixFactors::Bytes(..));
         // Registers of one product: of rows, of columns, of sums.
-        let (of_rows, of_columns, of_sums) = match factors {
-            MatrixFactors::Double => (1, 1, 2),
-            _ => (if deep { 4 } else { 2 }, if deep { 2 } else { 1 }, if sums == MatrixSums::F16 { 2 } else { 4 }),
+        let (of_rows, of_columns, of_sums) = match small {
+            true => (1, 1, 2),
+            false => (if deep { 4 } else { 2 }, if deep { 2 } else { 1 }, if sums == MatrixSums::F16 { 2 } else { 4 }),
         };
-        let (row_blocks, column_blocks) = match (sums, shape[0]) {
-            (MatrixSums::F64, _) => (1, 1),
+        let (row_blocks, column_blocks) = match (small, shape[0]) {
+            (true, _) => (1, 1),
             (_, 16) => (1, 2),
             _ => (2, 1),
         };
