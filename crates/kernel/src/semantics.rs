@@ -36,9 +36,12 @@ pub(super) mod phase;
 #[cfg(test)]
 mod portable;
 mod rounding;
+mod scaled;
 mod shared_matrix;
 mod surface;
+mod tensor_copy;
 mod tensor_core;
+mod tiny;
 mod video;
 
 use std::sync::OnceLock;
@@ -52,6 +55,8 @@ pub(super) use frame::{Frame, get, merge};
 pub(super) use matrix::multiply;
 pub(super) use matrix_group::{CHUNK_BYTES, GroupMisfit, SharedFactors, multiply_group};
 pub(super) use matrix_sparse::Misfit;
+pub(super) use scaled::{ScaledOperands, multiply_scaled};
+pub(super) use tensor_copy::CopyOperands;
 pub(super) use tensor_core::{TensorMisfit, TensorOperands, multiply_in_tensor_memory};
 
 /// Executes instructions one after the other in one register group.

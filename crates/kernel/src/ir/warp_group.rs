@@ -46,6 +46,8 @@ pub enum GroupElements {
     Bytes,
     /// Single bits.
     Bits,
+    /// 4-bit floats, two a byte, in tensor memory alone.
+    Fp4,
 }
 
 impl GroupElements {
@@ -68,6 +70,7 @@ impl GroupElements {
             GroupElements::Half => 16,
             GroupElements::Fp8 | GroupElements::Bytes => 32,
             GroupElements::Bits => 256,
+            GroupElements::Fp4 => 64,
         }
     }
 }

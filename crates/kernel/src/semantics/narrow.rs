@@ -29,7 +29,7 @@ const fn shape(format: Fp8) -> (i32, i32, u32) {
 }
 
 /// A single as an 8-bit float.
-fn to_fp8(format: Fp8, x: f32, relu: bool) -> u32 {
+pub(super) fn to_fp8(format: Fp8, x: f32, relu: bool) -> u32 {
     let (fraction, bias, largest) = shape(format);
     if x.is_nan() {
         return 0x7f;
