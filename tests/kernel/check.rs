@@ -102,10 +102,7 @@ fn each_fault_names_its_place_and_what_was_expected() {
         ("setmaxnreg.dec.sync.aligned.u32 20;", "2:33: 20 registers are not a multiple of 8"),
         ("setmaxnreg.dec.sync.aligned.u32 %r1;", "2:33: expected a number"),
         ("tcgen05.wait.sync.aligned;", "2:1: `tcgen05` is `.alloc`, `.dealloc`, `.relinquish_alloc_permit`, `.ld`,"),
-        (
-            "tcgen05.cp.cta_group::1.128x256b [%r1], %rd1;",
-            "2:8: copies from shared to tensor memory (`tcgen05` with `.cp`) are not supported",
-        ),
+        ("tcgen05.shift.cta_group::1.down [%r1];", "2:8: shifts of rows (`tcgen05` with `.shift`) are not supported"),
         ("multimem.red.add.u32 [%rd1], %r1;", "2:1: `multimem` is not supported (multicast memory)"),
         ("mbarrier.inval.b64 [%r1];", "2:1: barriers need `.shared` and `.b64`"),
         ("vadd.s32.s32.s16 %r1, %r2, %r3;", "2:1: `vadd` on type .s16 is not supported"),

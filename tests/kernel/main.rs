@@ -25,6 +25,8 @@ mod multicast;
 mod persist_barriers;
 mod products;
 mod recursion;
+mod scaled;
+mod scaled_fragments;
 mod sparse;
 mod surfaces;
 mod syntax;

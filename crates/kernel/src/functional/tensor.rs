@@ -49,6 +49,7 @@ pub(super) fn step_tensor(
             }
             warp.multiply_tensor(inst, kind, launch, lanes, memory, shared)?;
         }
+        // Products behind it find what it wrote.
         TensorStep::Copy(copy) => {
             if let Some(observer) = observer.as_mut().filter(|observer| observer.wanted.accesses) {
                 warp.each_copy_read(inst, copy, launch, lanes, |lanes, addresses, bytes| {

@@ -59,7 +59,11 @@ impl GroupElements {
             MatrixFactors::Fp8(..) => Some(GroupElements::Fp8),
             MatrixFactors::Bytes(..) => Some(GroupElements::Bytes),
             MatrixFactors::Bits(_) => Some(GroupElements::Bits),
-            MatrixFactors::Nibbles(..) | MatrixFactors::Double | MatrixFactors::Quads(_) => None,
+            MatrixFactors::Nibbles(..)
+            | MatrixFactors::Tiny(..)
+            | MatrixFactors::Scaled(_)
+            | MatrixFactors::Double
+            | MatrixFactors::Quads(_) => None,
         }
     }
 

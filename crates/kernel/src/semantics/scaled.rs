@@ -24,15 +24,15 @@
 //! are not looked at: CuTe passes the byte there, too. Found: factors that the quarters do not have alike, as
 //! the ISA asks for. Invariant: d is written at once.
 
-use super::super::alu::Fp8;
+use super::super::alu::TinyFloat;
 use super::super::ir::{ScaledKind, TensorProduct};
 use super::super::tensor_memory::TensorMemory;
+use super::Frame;
 use super::canonical::canon32;
-use super::rounding::to_odd;
+use super::rounding::plus;
 use super::shared_matrix::SharedMatrix;
 use super::tensor_core::TensorMisfit;
-use super::tiny::{ROW_BYTES, TinyFloat, packed_values, shared_line, tensor_line};
-use super::{Frame, narrow};
+use super::tiny::{ROW_BYTES, packed_values, scale_factor, shared_line, tensor_line};
 
 /// Rows of d and of a.
 const ROWS: u32 = 128;
@@ -97,15 +97,6 @@ impl ScaledShape {
         }
         Ok(ScaledShape { kind, a, b, rows, columns, negates: flag(13) != flag(14), across, powers, bytes })
     }
-
-    /// The value of a scale factor.
-    fn factor(&self, byte: u8) -> f64 {
-        match (self.powers, byte) {
-            (true, u8::MAX) => f64::NAN,
-            (true, _) => f64::from_bits((u64::from(byte) + 1023 - 127) << 52),
-            (false, _) => f64::from(narrow::single_of_fp8(Fp8::E4m3, u32::from(byte & 0x7f))),
-        }
-    }
 }
 
 /// Where a product has its factors and its sums.
@@ -160,7 +151,7 @@ impl ScaledOperands {
     }
 
     /// Elements of lines, each by the scale factor of its block: of a where `of` is 0, else of b.
-    fn scaled_lines(&self, of: usize, memory: &mut TensorMemory, shared: &[u8]) -> Result<Lines, TensorMisfit> {
+    fn scaled_lines(&self, of: usize, memory: &mut TensorMemory, shared: &[u8]) -> Result<ScaledLines, TensorMisfit> {
         let shape = &self.shape;
         let (number, element) = if of == 0 { (shape.rows, shape.a) } else { (shape.columns, shape.b) };
         let scales = self.column(self.scales[of] & 0x3fff_ffff, number.div_ceil(QUARTER), memory)?;
@@ -187,11 +178,12 @@ impl ScaledOperands {
             let scaled = std::array::from_fn(|k| {
                 // Beyond the depth there are zeros, with the last block's factor.
                 let block = (k * factors / depth).min(factors - 1);
-                f64::from(values[k]) * shape.factor((word >> (8 * (self.shape.bytes[of] as usize + block))) as u8)
+                f64::from(values[k])
+                    * scale_factor(shape.powers, (word >> (8 * (shape.bytes[of] as usize + block))) as u8)
             });
             lines.push(scaled);
         }
-        Ok(Lines(lines))
+        Ok(ScaledLines(lines))
     }
 
     /// The word of tensor memory with the scale factors of a line.
@@ -217,13 +209,14 @@ impl ScaledOperands {
 }
 
 /// Elements by their scale factors, zeros beyond the depth.
-struct Lines(Vec<[f64; DEPTH]>);
+struct ScaledLines(Vec<[f64; DEPTH]>);
 
-impl Lines {
+impl ScaledLines {
     /// The same as singles, where a product of two of these is exactly a single.
     fn singles(&self) -> Option<Vec<[f32; DEPTH]>> {
         // A value has 6 bits, so that products of such have a last bit of 2^-110 at least.
-        let fits = |x: &f64| *x == 0.0 || !x.is_finite() || (50.0_f64.exp2().recip()..=50.0_f64.exp2()).contains(&x.abs());
+        let fits =
+            |x: &f64| *x == 0.0 || !x.is_finite() || (50.0_f64.exp2().recip()..=50.0_f64.exp2()).contains(&x.abs());
         let all = self.0.iter().flatten().all(fits);
         all.then(|| self.0.iter().map(|line| line.map(|x| x as f32)).collect())
     }
@@ -267,16 +260,6 @@ pub(crate) fn multiply_scaled(
     Ok(shape)
 }
 
-/// The sum of a single and a double, rounded once.
-fn plus(sum: f32, product: f64) -> f32 {
-    let wide = f64::from(sum);
-    let total = wide + product;
-    // The error of a sum of doubles is one (TwoSum).
-    let of_sum = total - product;
-    let error = (wide - of_sum) + (product - (total - of_sum));
-    to_odd(total, error) as f32
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -306,18 +289,5 @@ mod tests {
             let found = of(kind, bits).unwrap_err();
             assert!(found.contains(told), "{found}");
         }
-    }
-
-    #[test]
-    fn a_sum_is_rounded_once() {
-        // Half an ulp of 1 and a little, which a double of the sum alone would lose.
-        let product = 24.0_f64.exp2().recip() * (1.0 + 52.0_f64.exp2().recip());
-        assert_eq!(plus(1.0, product).to_bits(), 1.0_f32.to_bits() + 1);
-        assert_eq!(plus(1.0, 24.0_f64.exp2().recip()), 1.0, "a tie");
-        assert_eq!(plus(1.0, 24.0_f64.exp2().recip() + 120.0_f64.exp2().recip()), 1.0);
-        assert_eq!(plus(1.0 + f32::EPSILON, 24.0_f64.exp2().recip()), 1.0 + 2.0 * f32::EPSILON, "a tie to even");
-        assert_eq!(plus(1.0, -200.0_f64.exp2().recip()), 1.0);
-        assert_eq!(plus(f32::MAX, 103.0_f64.exp2() * 0.999), f32::MAX);
-        assert!(plus(0.0, 200.0_f64.exp2()).is_infinite() && plus(f32::INFINITY, -1e300).is_infinite());
     }
 }

@@ -4,9 +4,9 @@
 //! contiguous: row r is line r of a [`SharedMatrix`], of one or two chunks of 16 bytes. A chunk fills four
 //! columns of each lane that its row goes to ([`CopyShape`](super::super::ir::CopyShape)).
 //!
-//! Source: PTX ISA 9.7.16.2.3 (shapes) and 9.7.16.4.1 (descriptor); lanes of rows that go to several are those
-//! of the copy traits of CuTe (`copy_traits_sm100.hpp`). Invariant: cells are written at once, although a
-//! program may count on them only in a later product, or behind an arrival.
+//! Source: PTX ISA 9.7.16.2.3 (shapes) and 9.7.16.4.1 (descriptor); which lanes a row goes to that goes to
+//! several is in the copy traits of CuTe (`copy_traits_sm100.hpp`). Invariant: cells are written at once,
+//! although a program may count on them only in a later product, or behind an arrival.
 
 use super::super::ir::{Inst, TensorCopy};
 use super::super::tensor_memory::{TENSOR_LANES, TensorMemory};
@@ -51,7 +51,7 @@ impl CopyOperands {
         (0..shape.rows()).flat_map(|row| (0..shape.chunks()).map(move |chunk| self.chunk(row, chunk))).collect()
     }
 
-    /// Copies.
+    /// Copies all rows.
     ///
     /// # Errors
     /// Lanes or columns that the CTA has not, or bytes that are not in shared memory.
@@ -67,6 +67,7 @@ impl CopyOperands {
                 column + columns - 1
             )));
         }
+        // Each chunk is read once, and written to all lanes that its row goes to.
         for (row, chunk) in (0..shape.rows()).flat_map(|row| (0..shape.chunks()).map(move |chunk| (row, chunk))) {
             let address = self.chunk(row, chunk);
             let found = shared.get(address as usize..(address + CHUNK_BYTES) as usize);

@@ -14,13 +14,13 @@
 //! tried with kernels of Triton. Chosen as for other products: order and precision of sums. Invariant: d is
 //! written at once, although a program may count on it only behind an arrival.
 
-use super::super::alu::{Fp8, HalfFormat, MatrixFactors, MatrixOp, MatrixSums, Round};
+use super::super::alu::{Fp8, HalfFormat, MatrixFactors, MatrixOp, MatrixSums, Round, TinyFloat};
 use super::super::ir::{GroupElements, LANES, NONE, TensorKind, TensorProduct};
 use super::super::tensor_memory::TensorMemory;
 use super::matrix::{MatrixTile, product};
 use super::matrix_group::{GroupMisfit, loaded, signs_of};
 use super::shared_matrix::SharedMatrix;
-use super::tiny::{TinyFloat, fragment, shared_line, tensor_line};
+use super::tiny::{fragment, shared_line, tensor_line};
 use super::{Frame, V32, half};
 
 /// Rows of a product of `matrix`.
@@ -325,7 +325,10 @@ mod tests {
             assert!(of(TensorKind::Half, 8 << 24 | 8 << 17 | 1 << 4 | wrong).is_err(), "{wrong:#x}");
         }
         let tiny = of(TensorKind::Fp8, 8 << 24 | 8 << 17 | 1 << 4 | 3 << 7).unwrap();
-        assert_eq!((tiny.tiny, tiny.op.factors), ([Some(TinyFloat::E2m3), None], MatrixFactors::Fp8(Fp8::E4m3, Fp8::E4m3)));
+        assert_eq!(
+            (tiny.tiny, tiny.op.factors),
+            ([Some(TinyFloat::E2m3), None], MatrixFactors::Fp8(Fp8::E4m3, Fp8::E4m3))
+        );
         assert!(of(TensorKind::Fp8, 8 << 24 | 8 << 17 | 1 << 4 | 3 << 7 | 1 << 15).is_err(), "6 bits, across");
         assert!(of(TensorKind::Fp8, 8 << 24 | 8 << 17 | 1 << 4 | 2 << 7).is_err(), "none of the codes");
         assert!(of(TensorKind::Tf32, 8 << 24 | 8 << 17 | 1 << 4 | 2 << 7 | 2 << 10 | 1 << 15).is_err(), "across");

@@ -17,7 +17,7 @@
 //! ```
 //! Bits of padding are not looked at.
 
-use super::super::alu::Fp8;
+use super::super::alu::{Fp8, TinyFloat};
 use super::super::ir::{LANES, PaddedElements};
 use super::super::tensor_memory::TensorMemory;
 use super::shared_matrix::SharedMatrix;
@@ -27,15 +27,6 @@ use super::{V32, narrow};
 pub(super) const ROW_BYTES: usize = 32;
 /// Bytes that padded elements share.
 const CHUNK: usize = 16;
-
-/// An element of a or b.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum TinyFloat {
-    Eight(Fp8),
-    E2m3,
-    E3m2,
-    E2m1,
-}
 
 impl TinyFloat {
     /// By its code in the descriptor of an instruction.
@@ -66,14 +57,23 @@ impl TinyFloat {
         }
     }
 
-    /// The value of a code of as many bits as it has; upper bits are not looked at.
-    pub(super) fn value(self, code: u32) -> f32 {
-        let (exponent, fraction, bias) = match self {
-            TinyFloat::Eight(format) => return narrow::single_of_fp8(format, code),
+    /// Bits of the exponent and of the fraction, and the bias.
+    pub(super) fn shape(self) -> (u32, u32, u32) {
+        match self {
+            TinyFloat::Eight(Fp8::E4m3) => (4, 3, 7),
+            TinyFloat::Eight(Fp8::E5m2) => (5, 2, 15),
             TinyFloat::E2m3 => (2, 3, 1),
             TinyFloat::E3m2 => (3, 2, 3),
             TinyFloat::E2m1 => (2, 1, 1),
-        };
+        }
+    }
+
+    /// The value of a code of as many bits as it has; upper bits are not looked at.
+    pub(super) fn value(self, code: u32) -> f32 {
+        if let TinyFloat::Eight(format) = self {
+            return narrow::single_of_fp8(format, code);
+        }
+        let (exponent, fraction, bias) = self.shape();
         let magnitude = code & ((1 << (exponent + fraction)) - 1);
         let sign = (code >> (exponent + fraction) & 1) << 31;
         // Exponent and fraction move as they are, also of denormals; a power of two makes up for the biases.
@@ -81,14 +81,14 @@ impl TinyFloat {
         f32::from_bits(value.to_bits() | sign)
     }
 
-    /// The code that a container has.
-    fn code(self, container: u8) -> u32 {
-        u32::from(if self == TinyFloat::E2m1 { container >> 2 } else { container })
+    /// The value that a container has.
+    pub(super) fn contained(self, container: u8) -> f32 {
+        self.value(u32::from(if self == TinyFloat::E2m1 { container >> 2 } else { container }))
     }
 
     /// The values of 32 elements that lie in shared memory, padded, or in tensor memory, in containers.
     pub(super) fn values(self, row: &[u8; ROW_BYTES], in_tensor_memory: bool) -> [f32; ROW_BYTES] {
-        self.containers(row, in_tensor_memory).map(|container| self.value(self.code(container)))
+        self.containers(row, in_tensor_memory).map(|container| self.contained(container))
     }
 
     /// The codes in `e4m3` of 32 elements that are narrower.
@@ -102,6 +102,15 @@ impl TinyFloat {
             spread.chunks_exact_mut(CHUNK).for_each(|chunk| spread_out(of, chunk));
         }
         spread
+    }
+}
+
+/// The value of a scale factor: `ue8m0`, a power of two, or `ue4m3`, `e4m3` without its sign.
+pub(super) fn scale_factor(powers: bool, byte: u8) -> f64 {
+    match (powers, byte) {
+        (true, u8::MAX) => f64::NAN,
+        (true, _) => f64::from_bits((u64::from(byte) + 1023 - 127) << 52),
+        (false, _) => f64::from(narrow::single_of_fp8(Fp8::E4m3, u32::from(byte & 0x7f))),
     }
 }
 

@@ -1,5 +1,5 @@
-//! Products with scaled blocks and copies to tensor memory: `tcgen05.mma ... .block_scale` and `tcgen05.cp`, of
-//! one CTA (PTX ISA 9.7.16.10.9 and 9.7.16.9.1).
+//! Products with scaled blocks and copies to tensor memory: `tcgen05.mma ... .block_scale` and `tcgen05.cp`,
+//! of one CTA (PTX ISA 9.7.16.10.9 and 9.7.16.9.1).
 //!
 //! | kind | `.scale_vec` | the same, newer |
 //! |---|---|---|
@@ -84,6 +84,7 @@ impl<'a> Lower<'_, 'a> {
                            `.64x128b.warpx2::01_23` or `.32x128b.warpx4`";
             return Err(self.fault(i.opcode.at.clone(), message));
         };
+        // Only what is padded has room for containers.
         let (containers, padded) = (m.take("b8x16"), m.one_of(&PADDED));
         if containers != padded.is_some() {
             let message = "`tcgen05.cp` makes `.b8x16` of `.b4x16_p64` or `.b6x16_p32`";
