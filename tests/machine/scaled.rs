@@ -148,7 +148,7 @@ fn a_copy_needs_a_fence_between_proxies_before_it_and_a_wait_behind_it() {
         |race: &String| race.contains(" and tcgen05.cp at ") && race.contains("without a `fence.proxy.async` between");
     assert!(!without.is_empty() && without.iter().all(across), "{without:?}");
     let hasty = races(fence, "");
-    let over =
-        |race: &String| race.contains("tcgen05.cp at ") && race.contains("without a wait for the end of the first");
-    assert!(!hasty.is_empty() && hasty.iter().all(over), "{hasty:?}");
+    // Other warps store without having tested the barrier, which is no order.
+    let over = |race: &String| race.contains("without a wait for the end of the first");
+    assert!(hasty.iter().any(over) && hasty.iter().all(|race| race.contains("tcgen05.cp at ")), "{hasty:?}");
 }
