@@ -476,7 +476,7 @@ fn floats_of_6_and_4_bits_convert_by_their_tables() {
             if code < largest {
                 let middle = (value(code) + value(code + 1)) / 2.0;
                 let above = f32::from_bits(middle.to_bits() + 1);
-                check(types, &[(&to, &[f(middle), f(-above)], pair(code + code % 2, code + 1 | sign))]);
+                check(types, &[(&to, &[f(middle), f(-above)], pair(code + code % 2, (code + 1) | sign))]);
             }
         }
         let relu = format!("cvt.rn.satfinite.relu.{name}.f32 d, a, b");

@@ -123,7 +123,7 @@ impl Case {
 
     /// Scale factors of a line of one product.
     fn factors(&self) -> usize {
-        if self.block == 0 { 0 } else { self.depth() / self.block }
+        self.depth().checked_div(self.block).unwrap_or(0)
     }
 
     fn layout(&self, of: usize) -> Layout {
@@ -499,7 +499,7 @@ fn each_shape_of_a_copy_fills_the_lanes_that_the_isa_names() {
                 let row = row(lane);
                 let byte = match mode {
                     0 => 1024 + 256 * (row / 8) + 16 * (row % 8) + 128 * (column / 4),
-                    _ => 1024 + 256 * (row / 8) + 32 * (row % 8) + 16 * (column / 4 ^ (row % 8) / 4),
+                    _ => 1024 + 256 * (row / 8) + 32 * (row % 8) + 16 * ((column / 4) ^ ((row % 8) / 4)),
                 };
                 let expected = if row == NOT || column >= columns { u32::MAX } else { (byte / 4 + column % 4) as u32 };
                 assert_eq!(found, expected, "{shape}, mode {mode}: lane {lane}, column {column}");

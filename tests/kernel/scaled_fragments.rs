@@ -53,7 +53,7 @@ impl Scaled {
     fn check(&self, seed: u64) {
         let mut next = sequence(seed);
         let depth = if self.packed() { 64 } else { 32 };
-        let factors = if self.block == 0 { 0 } else { depth / self.block };
+        let factors = usize::checked_div(depth, self.block).unwrap_or(0);
         let mut codes = |name: &'static str, lines: usize| -> Vec<Vec<u32>> {
             let code = |next: &mut dyn FnMut() -> u32| loop {
                 let code = next() & ((1 << bits(name)) - 1);
