@@ -207,7 +207,8 @@ mod tests {
 
     #[test]
     fn padded_elements_become_containers() {
-        let mut four: [u8; 16] = std::array::from_fn(|n| if n < 8 { (2 * n | (2 * n + 1) << 4) as u8 } else { 0xff });
+        let mut four: [u8; 16] =
+            std::array::from_fn(|n| if n < 8 { ((2 * n) | ((2 * n + 1) << 4)) as u8 } else { 0xff });
         spread_out(PaddedElements::Four, &mut four);
         assert_eq!(four, std::array::from_fn(|k| (k as u8) << 2));
         let word = (0..16).fold(u128::MAX << 96, |word, k: u32| word | u128::from(3 * k) << (6 * k));
