@@ -102,10 +102,7 @@ fn each_fault_names_its_place_and_what_was_expected() {
         ("setmaxnreg.dec.sync.aligned.u32 20;", "2:33: 20 registers are not a multiple of 8"),
         ("setmaxnreg.dec.sync.aligned.u32 %r1;", "2:33: expected a number"),
         ("tcgen05.wait.sync.aligned;", "2:1: `tcgen05` is `.alloc`, `.dealloc`, `.relinquish_alloc_permit`, `.ld`,"),
-        (
-            "tcgen05.cp.cta_group::1.128x256b [%r1], %rd1;",
-            "2:8: copies from shared to tensor memory (`tcgen05` with `.cp`) are not supported",
-        ),
+        ("tcgen05.shift.cta_group::1.down [%r1];", "2:8: shifts of rows (`tcgen05` with `.shift`) are not supported"),
         ("multimem.ld.add.u32 %r1, [%rd1];", "2:1: `multimem` is `.ld_reduce`, `.st` or `.red` here, found `.ld`"),
         ("multimem.ld_reduce.and.u32 %r1, [%rd1];", "2:1: `multimem` on type .u32 is not supported"),
         ("multimem.ld_reduce.global.u32 %r1, [%rd1];", "2:1: `multimem.ld_reduce` needs an operation such as `.add`"),

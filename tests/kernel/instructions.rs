@@ -45,6 +45,7 @@ fn kernel(d: &str, sources: &[&str], instruction: &str) -> String {
     text += ";\n";
     text += match d {
         "p" => "selp.u32 t, 1, 0, d; st.global.u32 [out], t;\n",
+        "8" => "st.global.u8 [out], d;\n",
         "16" => "st.global.u16 [out], d;\n",
         "32" => "st.global.b32 [out], d;\n",
         _ => "st.global.b64 [out], d;\n",
@@ -436,6 +437,107 @@ fn eight_bit_floats_convert_by_their_tables() {
         check("16 = 32, 32", &[(&to, &[f(f32::NAN), f(-0.0)], 0x7f80), (&relu, &[f(-1.0), f(-0.0)], 0)]);
         check("16 = 32", &[(&halves, &[0xfbff_fc00], u64::from(largest << 8 | largest | 0x8080))]);
     }
+}
+
+/// A float of fewer than 8 bits by the definition of its format (OCP Microscaling Formats, 5.3).
+fn value_of_tiny(bits: u32, exponent_bits: u32, fraction_bits: u32) -> f64 {
+    let bias = [1, 1, 1, 3][exponent_bits as usize];
+    let (exponent, fraction) = (bits >> fraction_bits & ((1 << exponent_bits) - 1), bits & ((1 << fraction_bits) - 1));
+    let part = f64::from(fraction) / f64::from(1 << fraction_bits);
+    let magnitude = match exponent {
+        0 => part * 2f64.powi(1 - bias),
+        _ => (1.0 + part) * 2f64.powi(exponent as i32 - bias),
+    };
+    if bits >> (exponent_bits + fraction_bits) & 1 == 1 { -magnitude } else { magnitude }
+}
+
+/// As of 8-bit floats: each goes to halves and comes back, and what lies between becomes the nearer one. What is too large,
+/// and NaN, become the largest number.
+#[test]
+fn floats_of_6_and_4_bits_convert_by_their_tables() {
+    for (name, exponent_bits, fraction_bits) in [("e2m3x2", 2, 3), ("e3m2x2", 3, 2), ("e2m1x2", 2, 1)] {
+        let bits = exponent_bits + fraction_bits;
+        let (sign, largest) = (1 << bits, (1 << bits) - 1);
+        // A pair of 4 bits is a byte.
+        let apart = if bits == 3 { 4 } else { 8 };
+        let pair = |upper: u32, lower: u32| u64::from(upper << apart | lower);
+        let types = if bits == 3 { "8 = 32, 32" } else { "16 = 32, 32" };
+        let to = format!("cvt.rn.satfinite.{name}.f32 d, a, b");
+        let value = |code: u32| value_of_tiny(code, exponent_bits, fraction_bits) as f32;
+        for code in 0..=largest {
+            let from = if bits == 3 { "8" } else { "16" };
+            let back = format!("cvt.rn.f16x2.{name} r1, a; mov.b32 {{h1, h2}}, r1; cvt.f32.f16 r2, h1; mov.b32 d, r2");
+            let upper = back.replace("f16 r2, h1", "f16 r2, h2");
+            check(
+                &format!("32 = {from}"),
+                &[(&back, &[pair(1, code)], f(value(code))), (&upper, &[pair(code | sign, 1)], f(-value(code)))],
+            );
+            check(types, &[(&to, &[f(value(code)), f(-value(code))], pair(code, code | sign))]);
+            if code < largest {
+                let middle = (value(code) + value(code + 1)) / 2.0;
+                let above = f32::from_bits(middle.to_bits() + 1);
+                check(types, &[(&to, &[f(middle), f(-above)], pair(code + code % 2, (code + 1) | sign))]);
+            }
+        }
+        let relu = format!("cvt.rn.satfinite.relu.{name}.f32 d, a, b");
+        let halves = format!("cvt.rn.satfinite.{name}.f16x2 d, a");
+        let bfloats = format!("cvt.rn.satfinite.{name}.bf16x2 d, a");
+        let one = (0..=largest).find(|&code| value(code) == 1.0).unwrap();
+        check(types, &[(&to, &[f(1e9), f(f32::NEG_INFINITY)], pair(largest, largest | sign))]);
+        check(
+            types,
+            &[(&to, &[f(f32::NAN), f(-f32::NAN)], pair(largest, largest)), (&relu, &[f(-1.0), f(1.0)], pair(0, one))],
+        );
+        let types = if bits == 3 { "8 = 32" } else { "16 = 32" };
+        check(
+            types,
+            &[
+                (&halves, &[0x3c00_fc00], pair(one, largest | sign)),
+                (&bfloats, &[0xff80_3f80], pair(largest | sign, one)),
+            ],
+        );
+    }
+}
+
+/// `ue8m0`: powers of two by their exponents, without sign.
+#[test]
+fn scale_factors_convert_to_powers_of_two() {
+    let [least, most] = [f32::from_bits(0x0040_0000), f32::from_bits(0x7f00_0000)];
+    for (x, down, up) in [
+        (1.0, 127, 127),
+        (1.5, 127, 128),
+        (-1.5, 127, 128),
+        (0.75, 126, 127),
+        (0.0, 0, 0),
+        (f32::from_bits(1), 0, 0),
+        (least, 0, 0),
+        (f32::from_bits(0x0040_0001), 0, 1),
+        (f32::from_bits(0x0080_0000), 1, 1),
+        (most, 254, 254),
+        (f32::MAX, 254, 255),
+        (f32::INFINITY, 255, 255),
+        (f32::NAN, 255, 255),
+    ] {
+        let finite = |power: u64| if x.is_nan() { power } else { power.min(254) };
+        for (mode, power) in [("rz", down), ("rp", up), ("rz.satfinite", finite(down)), ("rp.satfinite", finite(up))] {
+            let to = format!("cvt.{mode}.ue8m0x2.f32 d, a, b");
+            check("16 = 32, 32", &[(&to, &[f(x), f(4.0)], power << 8 | 129), (&to, &[f(0.5), f(x)], 126 << 8 | power)]);
+        }
+    }
+    check(
+        "16 = 32",
+        &[
+            ("cvt.rz.ue8m0x2.bf16x2 d, a", &[0x3fc0_bf80], 127 << 8 | 127),
+            ("cvt.rp.ue8m0x2.bf16x2 d, a", &[0x3fc0_0041], 128 << 8 | 1),
+        ],
+    );
+    check(
+        "32 = 16",
+        &[
+            ("cvt.rn.bf16x2.ue8m0x2 d, a", &[127 << 8 | 254], 0x3f80_7f00),
+            ("cvt.rn.bf16x2.ue8m0x2 d, a", &[255 << 8], 0x7fff_0040),
+        ],
+    );
 }
 
 #[test]

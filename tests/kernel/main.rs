@@ -26,6 +26,8 @@ mod multimem;
 mod persist_barriers;
 mod products;
 mod recursion;
+mod scaled;
+mod scaled_fragments;
 mod sparse;
 mod surfaces;
 mod syntax;

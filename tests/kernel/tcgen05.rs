@@ -451,7 +451,7 @@ fn what_the_isa_leaves_undefined_and_what_is_not_supported_is_told() {
         ("tcgen05.ld.aligned.32x32b.x1.b32 {w}, [own];\n", "needs `.sync`"),
         ("tcgen05.ld.sync.aligned.16x64b.x1.pack::16b.b32 {w}, [own];\n", "supported of `.32x32b` alone"),
         ("tcgen05.prefetch;\n", "`tcgen05` is `.alloc`"),
-        ("tcgen05.cp.cta_group::1.128x256b [taddr], d;\n", "copies from shared to tensor memory"),
+        ("tcgen05.shift.cta_group::1.down [taddr];\n", "shifts of rows"),
     ] {
         let found = refused(text);
         assert!(found.contains(told), "{text}: {found}");

@@ -46,6 +46,7 @@ mod row_buffer;
 mod same_outcomes;
 mod same_results;
 mod sampled;
+mod scaled;
 mod streams;
 mod streams_persist;
 mod swaps16;

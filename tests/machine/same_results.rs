@@ -67,7 +67,7 @@ pub(crate) fn check(machine_name: &str, name: &str, ways: &[RunOptions<'_>]) {
         let instructions = sum(first.assembly.sms().map(|s| s.counters()), "warp_instructions") as f64;
         let functional = reference.metrics()["warp_instructions"];
         // All warps of these test their barriers, on both drivers as often as it takes.
-        if ![&crate::triton::PROGRAMS, &crate::tensor_memory::PROGRAMS]
+        if ![&crate::triton::PROGRAMS[..], &crate::tensor_memory::PROGRAMS[..]]
             .into_iter()
             .flatten()
             .any(|known| *known == name)

@@ -13,10 +13,11 @@ use durawarp::machine::MachineSpec;
 use durawarp::run::Experiment;
 
 /// Kernels that Triton compiled.
-pub(crate) const PROGRAMS: [&str; 3] = [
+pub(crate) const PROGRAMS: [&str; 4] = [
     "tests/machine/triton_blackwell_tma_matmul",
     "tests/machine/triton_blackwell_matmul",
     "tests/machine/triton_blackwell_attention",
+    "tests/machine/triton_blackwell_scaled_matmul",
 ];
 
 /// Declares descriptors of two tiles of zeros, a barrier, and columns of tensor memory of the CTA.
@@ -31,7 +32,7 @@ const MEMORY: &str = ".shared .align 1024 .b8 tile[32768];\n.shared .align 8 .b6
 const FREE: &str = "bar.sync 0;\n@%warp0 tcgen05.dealloc.cta_group::1.sync.aligned.b32 %taddr, 256;\n";
 
 /// Cycles from one clock read to the next around `measured`, of the first of 128 threads.
-fn cycles(spec: &MachineSpec, measured: &str) -> u64 {
+pub(crate) fn cycles(spec: &MachineSpec, measured: &str) -> u64 {
     let mut bench = Bench::new(spec.clone());
     let out = bench.buffer(64, Medium::Dram);
     let body = format!(
@@ -56,8 +57,9 @@ fn product(kind: &str, columns: u32) -> String {
     )
 }
 
-const COMMIT: &str = "@%first tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [done];\n";
-const WAIT: &str = "AGAIN: mbarrier.try_wait.parity.shared.b64 %p3, [done], 0;\n@!%p3 bra AGAIN;\n";
+pub(crate) const COMMIT: &str =
+    "@%first tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [done];\n";
+pub(crate) const WAIT: &str = "AGAIN: mbarrier.try_wait.parity.shared.b64 %p3, [done], 0;\n@!%p3 bra AGAIN;\n";
 
 /// Kinds, the rate of the B200's table, k.
 const TABLE: [(&str, u64, u64); 4] = [("f16", 8192, 16), ("tf32", 4096, 8), ("f8f6f4", 16384, 32), ("i8", 16384, 32)];

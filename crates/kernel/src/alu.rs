@@ -17,6 +17,7 @@ mod compare;
 mod convert;
 mod float;
 mod matrix;
+mod tiny;
 mod video;
 
 pub(crate) use compare::{Combine, Compare, CompareKind, FloatCmp, IntCmp, Truth};
@@ -25,6 +26,7 @@ pub(crate) use float::{
     ApproxOp, FloatMode, FloatOp, HalfExtreme, HalfFormat, HalfMode, HalfOp, HalfType, Round, TestOp,
 };
 pub(crate) use matrix::{BitProduct, MatrixFactors, MatrixOp, MatrixSums, QuadFactors, Sparsity};
+pub(crate) use tiny::{PairOf, ScaledFactors, TinyCvt, TinyFloat};
 pub(crate) use video::VideoPart;
 pub(crate) use video::{Video, VideoMad, VideoOp, VideoSecond, VideoSimd};
 
@@ -170,6 +172,8 @@ pub enum AluOp {
     ToFp8(ToFp8),
     /// Conversion of a pair of 8-bit floats to a pair of `f16`, negative ones to +0 when `true`.
     FromFp8(Fp8, bool),
+    /// Conversion of a pair to or from floats of fewer than 8 bits, or scale factors.
+    Tiny(TinyCvt),
     /// Conversion of a single to `tf32`.
     CvtTf32(CvtTf32),
     /// Two integers clamped and packed.

@@ -24,6 +24,7 @@ mod memory;
 mod operands;
 mod program;
 mod tensor_memory;
+mod tensor_scaled;
 mod warp_group;
 
 pub use asynchronous::{BulkBytes, BulkKind, BulkStep, CopyStep, PhaseOp, TileMode};
@@ -37,6 +38,7 @@ pub use program::{
     SurfaceSize,
 };
 pub use tensor_memory::{TensorKind, TensorProduct, TensorShape, TensorStep, TensorTables, TensorVector};
+pub use tensor_scaled::{CopyShape, PaddedElements, ScaledKind, TensorCopy};
 pub(crate) use warp_group::group_registers;
 pub use warp_group::{GROUP_ROWS, GroupElements, GroupFactor, GroupOperands, GroupProduct, GroupStep};
 

@@ -36,9 +36,13 @@ pub(super) mod phase;
 #[cfg(test)]
 mod portable;
 mod rounding;
+mod scaled;
 mod shared_matrix;
 mod surface;
+mod tensor_copy;
 mod tensor_core;
+mod tiny;
+mod tiny_convert;
 mod video;
 
 use std::sync::OnceLock;
@@ -49,9 +53,11 @@ use frame::{V32, V64, bits_of, map, negation, zip, zip3};
 
 pub use frame::Registers;
 pub(super) use frame::{Frame, get, merge};
-pub(super) use matrix::multiply;
+pub(super) use matrix::{SCALES, multiply};
 pub(super) use matrix_group::{CHUNK_BYTES, GroupMisfit, SharedFactors, multiply_group};
 pub(super) use matrix_sparse::Misfit;
+pub(super) use scaled::{ScaledOperands, multiply_scaled};
+pub(super) use tensor_copy::CopyOperands;
 pub(super) use tensor_core::{TensorMisfit, TensorOperands, multiply_in_tensor_memory};
 
 /// Executes instructions one after the other in one register group.
@@ -139,6 +145,7 @@ fn execute<const FMA: bool>(f: &mut Frame<'_>, inst: &Inst, op: AluOp) {
         AluOp::CvtPair(cvt) => half::pack(f, inst, cvt),
         AluOp::ToFp8(to) => narrow::pack_fp8(f, inst, to),
         AluOp::FromFp8(from, relu) => narrow::unpack_fp8(f, inst, from, relu),
+        AluOp::Tiny(cvt) => tiny_convert::convert(f, inst, cvt),
         AluOp::CvtTf32(cvt) => narrow::to_tf32(f, inst, cvt),
         AluOp::CvtPack(cvt) => narrow::pack_integers(f, inst, cvt),
         // Across lanes: sources are registers of other lanes, and the mask says which lanes take part.

@@ -21,8 +21,8 @@
 //! `tensormap.replace` alone, field by field, and begins a new one as 128 zeros: each change sets the mark.
 //! What a copy has of a tensor is in `tile`, the order of pixels in `im2col`. Invariant: a map by which a
 //! copy is made fulfils what the driver asks for. Not modelled: `cuTensorMapEncodeIm2colWide`, interleaved
-//! layouts, elements of less than 8 bits, `tf32` (whose rounding nobody documents), promotion in the L2;
-//! dimensions of 2^32 elements.
+//! layouts, elements of 6 bits and padded ones of 4, `tf32` (whose rounding nobody documents), promotion in
+//! the L2; dimensions of 2^32 elements.
 
 mod im2col;
 mod tile;
@@ -84,13 +84,15 @@ pub enum TensorElem {
     F32,
     F64,
     Bf16,
+    /// 4 bits, two a byte (`CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN8B`).
+    B4,
 }
 
-value!(choice TensorElem { U8, U16, U32, S32, U64, S64, F16, F32, F64, Bf16 });
+value!(choice TensorElem { U8, U16, U32, S32, U64, S64, F16, F32, F64, Bf16, B4 });
 
 impl TensorElem {
     /// All, with their names.
-    pub const ALL: [(&str, TensorElem); 10] = [
+    pub const ALL: [(&str, TensorElem); 11] = [
         ("u8", TensorElem::U8),
         ("u16", TensorElem::U16),
         ("u32", TensorElem::U32),
@@ -101,22 +103,34 @@ impl TensorElem {
         ("f32", TensorElem::F32),
         ("f64", TensorElem::F64),
         ("bf16", TensorElem::Bf16),
+        ("b4", TensorElem::B4),
     ];
 
-    /// Bytes of an element.
-    pub fn bytes(self) -> u32 {
+    /// Bits of an element.
+    pub fn bits(self) -> u32 {
         match self {
-            TensorElem::U8 => 1,
-            TensorElem::U16 | TensorElem::F16 | TensorElem::Bf16 => 2,
-            TensorElem::U32 | TensorElem::S32 | TensorElem::F32 => 4,
-            TensorElem::U64 | TensorElem::S64 | TensorElem::F64 => 8,
+            TensorElem::B4 => 4,
+            TensorElem::U8 => 8,
+            TensorElem::U16 | TensorElem::F16 | TensorElem::Bf16 => 16,
+            TensorElem::U32 | TensorElem::S32 | TensorElem::F32 => 32,
+            TensorElem::U64 | TensorElem::S64 | TensorElem::F64 => 64,
         }
+    }
+
+    /// Bytes of an element, or of as many as a byte has.
+    pub fn bytes(self) -> u32 {
+        self.bits().div_ceil(8)
+    }
+
+    /// Bytes of elements side by side, a whole number of them.
+    pub fn bytes_of(self, elements: u32) -> u64 {
+        u64::from(elements) * u64::from(self.bits()) / 8
     }
 
     /// What a reduction by this operation does with each element (PTX ISA 9.7.9.27.1.3: the type is that of
     /// the map); none where there is no such reduction.
     pub fn reduction(self, op: AtomOp) -> Option<(AtomOp, Elem)> {
-        use TensorElem::{Bf16, F16, F32, F64, S32, S64, U8, U16, U32, U64};
+        use TensorElem::{B4, Bf16, F16, F32, F64, S32, S64, U8, U16, U32, U64};
         let half = |format| match op {
             AtomOp::Add if format == HalfFormat::F16 => Some(AtomOp::AddHalf(HalfType::F16)),
             AtomOp::Add => Some(AtomOp::AddHalf(HalfType::Bf16)),
@@ -135,7 +149,7 @@ impl TensorElem {
             S32 => (ordered || bits).then_some((op, Elem::S32)),
             U64 => (ordered || bits).then_some((op, Elem::U64)),
             S64 => (matches!(op, AtomOp::Min | AtomOp::Max) || bits).then_some((op, Elem::S64)),
-            U8 | U16 => None,
+            B4 | U8 | U16 => None,
         }
     }
 }
@@ -333,6 +347,10 @@ impl TensorMap {
         if let Some(pixels) = self.pixel_order() {
             pixels.check(&mut faults);
         }
+        // Half a byte is no end of a row.
+        if self.elem == TensorElem::B4 && !self.sizes[0].is_multiple_of(2) {
+            faults.push(format!("a tensor of 4-bit elements has an even number of dimension 0, not {}", self.sizes[0]));
+        }
         // Rows of boxes; of pixels, their channels.
         let row = self.row_bytes();
         if !u64::from(row).is_multiple_of(ALIGN) {
@@ -350,7 +368,7 @@ impl TensorMap {
 
     /// Bytes of a row of a box: of its elements of dimension 0. A pixel is a row.
     pub fn row_bytes(&self) -> u32 {
-        self.box_sizes[0].saturating_mul(self.elem.bytes())
+        u32::try_from(self.elem.bytes_of(self.box_sizes[0])).unwrap_or(u32::MAX)
     }
 
     /// The pixels of the tensor in order, where its copies have pixels.
@@ -376,9 +394,7 @@ impl TensorMap {
     /// The first address behind the tensor.
     pub fn end(&self) -> u64 {
         let rows = (1..usize::from(self.dimensions)).map(|d| u64::from(self.sizes[d] - 1) * self.strides[d - 1]);
-        self.address
-            .saturating_add(u64::from(self.sizes[0]) * u64::from(self.elem.bytes()))
-            .saturating_add(rows.fold(0, u64::saturating_add))
+        self.address.saturating_add(self.elem.bytes_of(self.sizes[0])).saturating_add(rows.fold(0, u64::saturating_add))
     }
 
     /// Bytes of one element outside the tensor.

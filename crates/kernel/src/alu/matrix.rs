@@ -4,6 +4,7 @@
 
 use super::convert::Fp8;
 use super::float::HalfFormat;
+use super::tiny::{ScaledFactors, TinyFloat};
 
 /// A product of matrices, `mma.sync` with m = 16 and n = 8, or 8 and 8: elements of a and b, and those of c
 /// and d.
@@ -49,6 +50,10 @@ pub enum MatrixFactors {
     Bytes(bool, bool),
     /// Four 8-bit floats a register, of a and of b.
     Fp8(Fp8, Fp8),
+    /// Four floats of 8, 6 or 4 bits a register, in a byte each, of a and of b.
+    Tiny(TinyFloat, TinyFloat),
+    /// The same, or eight 4-bit floats, of which each block has a scale factor.
+    Scaled(ScaledFactors),
     /// Eight 4-bit integers a register, of a and of b signed or not.
     Nibbles(bool, bool),
     /// 32 bits a register.

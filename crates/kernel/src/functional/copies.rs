@@ -23,7 +23,7 @@
 //! | out of shared memory: its reads | the warp behind `wait_group.read` or `wait_group` |
 //! | its writes | the warp behind `wait_group` |
 //! | a product of four warps | each warp of the four behind `wgmma.wait_group` |
-//! | a product in tensor memory | each warp that tests the `mbarrier` of a later `tcgen05.commit` |
+//! | a product in tensor memory, a copy to it | each warp that tests the `mbarrier` of a later `tcgen05.commit` |
 //!
 //! and who is ordered after these. A product reads shared memory as a copy out of it does; all of its chunks
 //! are looked at for each warp of the group, as each has a part of a and all of b. Tensor memory itself is
@@ -61,7 +61,7 @@ impl RaceWatch<'_> {
                 know(Party::Reads, last);
                 know(Party::Writes, last);
             }
-            Op::Tensor(TensorStep::Multiply(_)) => under_way.tensor_products += 1,
+            Op::Tensor(TensorStep::Multiply(_) | TensorStep::Copy(_)) => under_way.tensor_products += 1,
             Op::WarpGroup(GroupStep::Multiply) => under_way.products += 1,
             Op::WarpGroup(GroupStep::Commit) => under_way.committed_products.push(under_way.products),
             Op::WarpGroup(GroupStep::Wait(left)) => {

@@ -92,7 +92,7 @@ pub struct RaceLaunch {
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[non_exhaustive]
 pub struct RaceAccess {
-    /// `load`, `store`, `atomic`, `bulk copy` or `wgmma`.
+    /// `load`, `store`, `atomic`, `bulk copy`, `wgmma`, `tcgen05.mma` or `tcgen05.cp`.
     pub access: String,
     /// Its place: `file:line:column`.
     pub place: String,
@@ -470,7 +470,7 @@ fn access_of((launch, warps): (&Launch, usize), record: PastAccess) -> RaceAcces
         access: match launch.kernel.code[record.pc as usize].op {
             Op::Bulk(_) => "bulk copy".to_owned(),
             Op::WarpGroup(_) => "wgmma".to_owned(),
-            Op::Tensor(_) => "tcgen05.mma".to_owned(),
+            Op::Tensor(step) => step.name().to_owned(),
             _ => record.kind.name().to_owned(),
         },
         place: place(&launch.kernel, record.pc),

@@ -49,6 +49,15 @@ pub(super) fn step_tensor(
             }
             warp.multiply_tensor(inst, kind, launch, lanes, memory, shared)?;
         }
+        // Products behind it find what it wrote.
+        TensorStep::Copy(copy) => {
+            if let Some(observer) = observer.as_mut().filter(|observer| observer.wanted.accesses) {
+                warp.each_copy_read(inst, copy, launch, lanes, |lanes, addresses, bytes| {
+                    tell_read(observer, of, warp.pc(), lanes, addresses, bytes);
+                })?;
+            }
+            warp.copy_to_tensor_memory(inst, copy, launch, lanes, memory, shared)?;
+        }
     }
     Ok(())
 }

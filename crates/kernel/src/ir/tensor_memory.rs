@@ -3,6 +3,7 @@
 //! Registers of a load or store are more than an instruction has room for, as are operands of a product: both
 //! are in tables of the kernel (`Kernel::tensor`). Operands are slots.
 
+use super::tensor_scaled::{ScaledKind, TensorCopy};
 use super::warp_group::GroupElements;
 
 /// What a warp, or a thread, does with the tensor memory of its CTA.
@@ -25,6 +26,9 @@ pub enum TensorStep {
     WaitStores,
     /// A product of entry `imm` of [`TensorTables::products`] for each lane (`tcgen05.mma`).
     Multiply(TensorKind),
+    /// Each lane copies what the descriptor in `src[1]` names in shared memory to address `src[0]`
+    /// (`tcgen05.cp`).
+    Copy(TensorCopy),
 }
 
 impl TensorStep {
@@ -39,6 +43,7 @@ impl TensorStep {
             TensorStep::WaitLoads => "tcgen05.wait::ld",
             TensorStep::WaitStores => "tcgen05.wait::st",
             TensorStep::Multiply(_) => "tcgen05.mma",
+            TensorStep::Copy(_) => "tcgen05.cp",
         }
     }
 }
@@ -87,10 +92,12 @@ pub enum TensorKind {
     Half,
     /// `.kind::tf32`
     Tf32,
-    /// `.kind::f8f6f4`, of which 8-bit floats are supported.
+    /// `.kind::f8f6f4`
     Fp8,
     /// `.kind::i8`
     Bytes,
+    /// Floats of 8 bits and fewer, of which each block has a scale factor.
+    Scaled(ScaledKind),
 }
 
 impl TensorKind {
@@ -101,6 +108,8 @@ impl TensorKind {
             TensorKind::Tf32 => GroupElements::Tf32,
             TensorKind::Fp8 => GroupElements::Fp8,
             TensorKind::Bytes => GroupElements::Bytes,
+            TensorKind::Scaled(ScaledKind::One) => GroupElements::Fp8,
+            TensorKind::Scaled(ScaledKind::Two | ScaledKind::Four) => GroupElements::Fp4,
         }
     }
 }
@@ -141,6 +150,8 @@ pub struct TensorProduct {
     pub disabled: [u16; 4],
     /// d counts as 2 to the power of minus this (`scale-input-d`).
     pub scale: u8,
+    /// Of scaled blocks, addresses in tensor memory of the scale factors of a and b.
+    pub scales: [u16; 2],
 }
 
 #[cfg(test)]

@@ -46,6 +46,8 @@ pub enum GroupElements {
     Bytes,
     /// Single bits.
     Bits,
+    /// 4-bit floats, two a byte, in tensor memory alone.
+    Fp4,
 }
 
 impl GroupElements {
@@ -57,7 +59,11 @@ impl GroupElements {
             MatrixFactors::Fp8(..) => Some(GroupElements::Fp8),
             MatrixFactors::Bytes(..) => Some(GroupElements::Bytes),
             MatrixFactors::Bits(_) => Some(GroupElements::Bits),
-            MatrixFactors::Nibbles(..) | MatrixFactors::Double | MatrixFactors::Quads(_) => None,
+            MatrixFactors::Nibbles(..)
+            | MatrixFactors::Tiny(..)
+            | MatrixFactors::Scaled(_)
+            | MatrixFactors::Double
+            | MatrixFactors::Quads(_) => None,
         }
     }
 
@@ -68,6 +74,7 @@ impl GroupElements {
             GroupElements::Half => 16,
             GroupElements::Fp8 | GroupElements::Bytes => 32,
             GroupElements::Bits => 256,
+            GroupElements::Fp4 => 64,
         }
     }
 }

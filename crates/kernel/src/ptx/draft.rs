@@ -95,8 +95,8 @@ pub(super) struct GroupDraft {
 pub(super) enum TensorDraft {
     /// Registers, to be loaded or to be stored.
     Vector { registers: Vec<Arg>, loads: bool, packs: bool },
-    /// d, a, b and the descriptor are `src`; the predicate that d is added to by, where it is `adds`, and
-    /// masks of lanes are the first of `more`.
+    /// d, a, b and the descriptor are `src`; the predicate that d is added to by, where it is `adds`, masks
+    /// of lanes, and addresses of scale factors are the first of `more`.
     Product { in_tensor_memory: bool, adds: bool, scale: u8 },
 }
 

@@ -216,7 +216,8 @@ impl Numbering<'_> {
         let [d, a, b, instruction] = draft.src.map(|arg| self.slot(arg));
         let disabled = std::array::from_fn(|n| self.slot(draft.more[1 + n]));
         let adds = (self.slot(draft.more[0]), adds);
-        TensorProduct { d, a, a_in_tensor_memory, b, instruction, adds, disabled, scale }
+        let scales = [5, 6].map(|n| self.slot(draft.more[n]));
+        TensorProduct { d, a, a_in_tensor_memory, b, instruction, adds, disabled, scale, scales }
     }
 
     fn group_product(&self, draft: &Draft, group: &GroupDraft) -> GroupProduct {

@@ -29,11 +29,11 @@
 //! of sparse matrices lie is in `matrix_sparse.rs`; what is not multiplied there is not looked at. Products
 //! m8n8k4 are in `matrix_small.rs`.
 
-use super::super::alu::{BitProduct, HalfFormat, MatrixFactors, MatrixOp, MatrixSums, Round};
+use super::super::alu::{BitProduct, HalfFormat, MatrixFactors, MatrixOp, MatrixSums, Round, ScaledFactors, TinyFloat};
 use super::super::ir::{Fragments, Inst, LANES, NONE};
 use super::canonical::canon32;
 use super::matrix_sparse::{Misfit, columns};
-use super::{Frame, V32, half, matrix_small, narrow, rounding};
+use super::{Frame, V32, half, matrix_small, narrow, rounding, tiny};
 
 /// Rows of a, c and d.
 const ROWS: usize = 16;
@@ -62,6 +62,8 @@ pub(crate) fn multiply(f: &mut Frame<'_>, inst: &Inst, op: MatrixOp, fragments: 
         | MatrixFactors::Tf32
         | MatrixFactors::Bytes(..)
         | MatrixFactors::Fp8(..)
+        | MatrixFactors::Tiny(..)
+        | MatrixFactors::Scaled(_)
         | MatrixFactors::Nibbles(..)
         | MatrixFactors::Bits(_) => {
             let there = |slot| (slot != NONE).then(|| f.get32(slot));
@@ -105,6 +107,12 @@ pub(crate) fn product(op: MatrixOp, tile: &MatrixTile<'_>) -> Result<[V32; 4], M
             let [a, b] = [of_a, of_b].map(value);
             floats::<4, 32, 64>(op, tile, [&a, &b], |a, b, sum| sum + a * b)
         }
+        MatrixFactors::Tiny(of_a, of_b) => {
+            let value = |of: TinyFloat| move |bits: u32, n: u32| of.contained((bits >> (8 * n)) as u8);
+            let [a, b] = [of_a, of_b].map(value);
+            floats::<4, 32, 64>(op, tile, [&a, &b], |a, b, sum| sum + a * b)
+        }
+        MatrixFactors::Scaled(of) => scaled(op, of, tile),
         MatrixFactors::Bytes(a, b) => {
             let values = [a, b].map(|signed| move |bits: u32, n: u32| field::<8>(bits, n, signed));
             integers::<4, 32, 64>(op, tile, &values, |a, b| a * b)
@@ -231,6 +239,48 @@ fn floats<const W: usize, const A: usize, const B: usize>(
         } else {
             u32::from(half::convert(f64::from(sum), HalfFormat::F16, Round::Nearest, false)) << shift
         };
+    }
+    Ok(out)
+}
+
+/// Where a product with scaled blocks has its scale factors, among the registers that a tile has of b: those
+/// of a's rows, those of b's columns, and which bytes of which lanes these are.
+pub(crate) const SCALES: [usize; 2] = [2, 3];
+
+/// d = (a scale_a) (b scale_b) + c (PTX ISA 9.7.14.3). Lane 4 g + 2 s or 4 g + 2 s + 1 has the factors of row
+/// g or g + 8, where s is a's selector of lanes; lane 4 g + s those of column g.
+#[cold]
+fn scaled(op: MatrixOp, of: ScaledFactors, tile: &MatrixTile<'_>) -> Result<[V32; 4], Misfit> {
+    let [b0, b1, ..] = tile.b;
+    let plain = MatrixTile { a: tile.a, b: [b0, b1, None, None], c: tile.c, metadata: None };
+    let packed = |bits: u32, n: u32| TinyFloat::E2m1.value(bits >> (4 * n));
+    let bytes = |of: TinyFloat| move |bits: u32, n: u32| of.contained((bits >> (8 * n)) as u8);
+    // Both kinds have a depth of their own; what is beyond stays zero.
+    let (a, b, depth) = if of.factors == 1 {
+        let Factors { a, b, depth, .. } = factors::<f32, 4, 64, 64>(op, &plain, bytes(of.a), bytes(of.b))?;
+        (a, b, depth)
+    } else {
+        let Factors { a, b, depth, .. } = factors::<f32, 8, 64, 64>(op, &plain, packed, packed)?;
+        (a, b, depth)
+    };
+    let selectors = tile.metadata.map_or(0, |words| words[0]);
+    let scale = |slot: usize, lane: u32, byte: u32, k: usize| {
+        let word = tile.b[SCALES[slot]].map_or(0, |words| words[lane as usize]);
+        let block = (k * usize::from(of.factors) / depth) as u32;
+        tiny::scale_factor(of.powers, (word >> (8 * (byte + block))) as u8)
+    };
+    let field = |n: u32| selectors >> (4 * n) & 0xf;
+    let (of_a, of_b) = ((field(0), field(1) & 1), (field(2), field(3) & 3));
+    let mut out: [V32; 4] = [[0; LANES]; 4];
+    for (row, column) in (0..ROWS).flat_map(|row| (0..COLUMNS).map(move |column| (row, column))) {
+        let (register, lane) = place(row, column, true);
+        let lane_a = (4 * (row % 8) + row / 8) as u32 + 2 * of_a.1;
+        let lane_b = 4 * column as u32 + of_b.1;
+        let sum = (0..depth).fold(f32::from_bits(tile.c[register][lane]), |sum, k| {
+            let scales = scale(0, lane_a, of_a.0, k) * scale(1, lane_b, of_b.0, k);
+            rounding::plus(sum, f64::from(a[row][k] * b[column][k]) * scales)
+        });
+        out[register][lane] = canon32(sum);
     }
     Ok(out)
 }

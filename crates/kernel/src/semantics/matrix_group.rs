@@ -116,6 +116,8 @@ pub(super) fn signs_of(factors: MatrixFactors) -> u32 {
         MatrixFactors::Fp8(..) => 0x8080_8080,
         MatrixFactors::Bytes(..)
         | MatrixFactors::Nibbles(..)
+        | MatrixFactors::Tiny(..)
+        | MatrixFactors::Scaled(_)
         | MatrixFactors::Bits(_)
         | MatrixFactors::Double
         | MatrixFactors::Quads(_) => unreachable!("integers and bits have no `imm-scale`"),

@@ -56,7 +56,11 @@ impl Chunks {
             MatrixFactors::Tf32 => Chunks { kept: 1, columns: 1, shared: true },
             MatrixFactors::Nibbles(..) => Chunks { kept: 4, columns: 2, shared: false },
             MatrixFactors::Bytes(..) | MatrixFactors::Fp8(..) => Chunks { kept: 2, columns: 1, shared: false },
-            MatrixFactors::Double | MatrixFactors::Quads(_) | MatrixFactors::Bits(_) => {
+            MatrixFactors::Double
+            | MatrixFactors::Quads(_)
+            | MatrixFactors::Bits(_)
+            | MatrixFactors::Tiny(..)
+            | MatrixFactors::Scaled(_) => {
                 panic!("no sparse products of {factors:?}")
             }
         }

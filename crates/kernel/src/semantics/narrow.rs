@@ -29,7 +29,7 @@ const fn shape(format: Fp8) -> (i32, i32, u32) {
 }
 
 /// A single as an 8-bit float.
-fn to_fp8(format: Fp8, x: f32, relu: bool) -> u32 {
+pub(super) fn to_fp8(format: Fp8, x: f32, relu: bool) -> u32 {
     let (fraction, bias, largest) = shape(format);
     if x.is_nan() {
         return 0x7f;
@@ -37,6 +37,11 @@ fn to_fp8(format: Fp8, x: f32, relu: bool) -> u32 {
     if relu && x.is_sign_negative() {
         return 0;
     }
+    magnitude(x, fraction, bias, largest) | if x.is_sign_negative() { 0x80 } else { 0 }
+}
+
+/// The code of a single that is no NaN, without its sign, in a format of so many bits of fraction.
+pub(super) fn magnitude(x: f32, fraction: i32, bias: i32, largest: u32) -> u32 {
     let magnitude = f64::from(x.abs());
     // Exponents below the least normal one share its spacing.
     let exponent = ((magnitude.to_bits() >> 52) as i32 - 1023).max(1 - bias);
@@ -46,7 +51,7 @@ fn to_fp8(format: Fp8, x: f32, relu: bool) -> u32 {
         true => (magnitude / spacing).round_ties_even() as u32 + (((exponent + bias - 1) as u32) << fraction),
         false => largest,
     };
-    code.min(largest) | if x.is_sign_negative() { 0x80 } else { 0 }
+    code.min(largest)
 }
 
 /// An 8-bit float as a half, exactly.

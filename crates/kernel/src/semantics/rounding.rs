@@ -24,6 +24,16 @@ pub(super) fn to_odd(sum: f64, error: f64) -> f64 {
     f64::from_bits(if away { bits + 1 } else { bits - 1 })
 }
 
+/// The sum of a single and a double, rounded once.
+pub(super) fn plus(sum: f32, product: f64) -> f32 {
+    let wide = f64::from(sum);
+    let total = wide + product;
+    // The error of a sum of doubles is one (TwoSum).
+    let of_sum = total - product;
+    let error = (wide - of_sum) + (product - (total - of_sum));
+    to_odd(total, error) as f32
+}
+
 /// Rounds a double that was rounded to odd to single precision. An exact zero keeps its sign.
 #[inline(always)]
 fn to_single(x: f64, round: Round) -> f32 {
@@ -366,4 +376,22 @@ pub(super) fn double_to_half(x: f64, format: HalfFormat, round: Round) -> u16 {
     }
     let p = parts(x);
     round_magnitude(p.exponent, p.significand, false, p.negative, shape, round) as u16 | sign
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sum_is_rounded_once() {
+        // Half an ulp of 1 and a little, which a double of the sum alone would lose.
+        let product = 24.0_f64.exp2().recip() * (1.0 + 52.0_f64.exp2().recip());
+        assert_eq!(plus(1.0, product).to_bits(), 1.0_f32.to_bits() + 1);
+        assert_eq!(plus(1.0, 24.0_f64.exp2().recip()), 1.0, "a tie");
+        assert_eq!(plus(1.0, 24.0_f64.exp2().recip() + 120.0_f64.exp2().recip()), 1.0);
+        assert_eq!(plus(1.0 + f32::EPSILON, 24.0_f64.exp2().recip()), 1.0 + 2.0 * f32::EPSILON, "a tie to even");
+        assert_eq!(plus(1.0, -200.0_f64.exp2().recip()), 1.0);
+        assert_eq!(plus(f32::MAX, 103.0_f64.exp2() * 0.999), f32::MAX);
+        assert!(plus(0.0, 200.0_f64.exp2()).is_infinite() && plus(f32::INFINITY, -1e300).is_infinite());
+    }
 }

@@ -14,12 +14,13 @@
 //! tried with kernels of Triton. Chosen as for other products: order and precision of sums. Invariant: d is
 //! written at once, although a program may count on it only behind an arrival.
 
-use super::super::alu::{Fp8, HalfFormat, MatrixFactors, MatrixOp, MatrixSums, Round};
+use super::super::alu::{Fp8, HalfFormat, MatrixFactors, MatrixOp, MatrixSums, Round, TinyFloat};
 use super::super::ir::{GroupElements, LANES, NONE, TensorKind, TensorProduct};
 use super::super::tensor_memory::TensorMemory;
 use super::matrix::{MatrixTile, product};
 use super::matrix_group::{GroupMisfit, loaded, signs_of};
 use super::shared_matrix::SharedMatrix;
+use super::tiny::{fragment, shared_line, tensor_line};
 use super::{Frame, V32, half};
 
 /// Rows of a product of `matrix`.
@@ -37,6 +38,8 @@ pub(crate) struct ProductShape {
     negates: bool,
     /// a, b lie across.
     across: [bool; 2],
+    /// Elements of a, b of fewer than 8 bits, which become those of `e4m3`.
+    tiny: [Option<TinyFloat>; 2],
 }
 
 impl ProductShape {
@@ -48,17 +51,19 @@ impl ProductShape {
         if bits(2, 1) != 0 {
             return Err(not("a sparse a is not supported"));
         }
-        let fp8 = |code| match code {
-            0 => Ok(Fp8::E4m3),
-            1 => Ok(Fp8::E5m2),
-            _ => Err(not("of 8-bit floats and narrower ones, those of 8 bits are supported")),
-        };
         let (a, b) = (bits(7, 3), bits(10, 3));
+        let floats = if kind == TensorKind::Fp8 { [a, b].map(TinyFloat::of) } else { [None; 2] };
+        // What is narrower is read as `e4m3`, which has all its values.
+        let fp8 = |of: TinyFloat| of.eight().unwrap_or(Fp8::E4m3);
+        let tiny = floats.map(|of| of.filter(|of| of.eight().is_none()));
         let (factors, elements) = match (kind, a, b) {
             (TensorKind::Half, 0, 0) => (MatrixFactors::Half(HalfFormat::F16), GroupElements::Half),
             (TensorKind::Half, 1, 1) => (MatrixFactors::Half(HalfFormat::Bf16), GroupElements::Half),
             (TensorKind::Tf32, 2, 2) => (MatrixFactors::Tf32, GroupElements::Tf32),
-            (TensorKind::Fp8, a, b) => (MatrixFactors::Fp8(fp8(a)?, fp8(b)?), GroupElements::Fp8),
+            (TensorKind::Fp8, ..) => match floats {
+                [Some(a), Some(b)] => (MatrixFactors::Fp8(fp8(a), fp8(b)), GroupElements::Fp8),
+                _ => return Err(not("the types of a and b are none of this kind")),
+            },
             (TensorKind::Bytes, 0 | 1, 0 | 1) => (MatrixFactors::Bytes(a == 1, b == 1), GroupElements::Bytes),
             _ => return Err(not("the types of a and b are none of this kind, or differ")),
         };
@@ -78,8 +83,12 @@ impl ProductShape {
         if across.contains(&true) && elements == GroupElements::Tf32 {
             return Err(not("`tf32` across, whose swizzle has atoms of 32 bytes, is not supported"));
         }
+        if tiny.iter().zip(across).any(|(of, across)| across && of.is_some()) {
+            return Err(not("elements of fewer than 8 bits have no rows that lie across"));
+        }
         let negates = (bits(13, 1) ^ bits(14, 1)) == 1;
-        Ok(ProductShape { op: MatrixOp::dense(factors, sums, true), elements, rows, columns, negates, across })
+        let op = MatrixOp::dense(factors, sums, true);
+        Ok(ProductShape { op, elements, rows, columns, negates, across, tiny })
     }
 
     /// The lane of a row, from that of the address on.
@@ -131,6 +140,33 @@ impl TensorOperands {
         a.chain(self.b.chunks(0..self.shape.columns)).collect()
     }
 
+    /// Registers of b, 8 columns of it from `first` on.
+    fn columns_of_b(&self, first: u32, shared: &[u8]) -> Result<[V32; 2], TensorMisfit> {
+        let line = |of: TinyFloat, line| shared_line(&self.b, line, shared).map(|bytes| of.as_e4m3(&bytes, false));
+        match self.shape.tiny[1] {
+            Some(of) => fragment([0, 1], [first; 2], |at| line(of, at)).map_err(TensorMisfit::Outside),
+            None => loaded(&self.b, self.shape.op, first, [0, 1], [0, 0], shared).map_err(outside),
+        }
+    }
+
+    /// Registers of a, 16 rows of it from `first` on.
+    fn rows_of_a(&self, first: u32, memory: &mut TensorMemory, shared: &[u8]) -> Result<[V32; 4], TensorMisfit> {
+        let (steps, rows) = ([0, 0, 1, 1], [0, 8, 0, 8]);
+        let at = match &self.a {
+            Ok(_) => [0; 2],
+            Err(address) => self.place(*address, FACTOR_COLUMNS, memory)?,
+        };
+        match (&self.a, self.shape.tiny[0]) {
+            (Ok(a), None) => loaded(a, self.shape.op, first, steps, rows, shared).map_err(outside),
+            (Err(_), None) => Ok(factor_of(&self.shape, at, first, memory)),
+            (a, Some(of)) => fragment(steps, rows.map(|row| first + row), |row| match a {
+                Ok(a) => shared_line(a, row, shared).map(|bytes| of.as_e4m3(&bytes, false)),
+                Err(_) => Ok(of.as_e4m3(&tensor_line(at[1], at[0] + self.shape.lane(row), memory), true)),
+            })
+            .map_err(TensorMisfit::Outside),
+        }
+    }
+
     /// First lane and column of an address in tensor memory, from where on the CTA has these columns.
     fn place(&self, address: u32, columns: u32, memory: &TensorMemory) -> Result<[u32; 2], TensorMisfit> {
         let [lane, column] = [address >> 16, address & 0xffff];
@@ -163,24 +199,13 @@ pub(crate) fn multiply_in_tensor_memory(
     let adds = (f.get_p(adds) >> lane & 1 == 1) == when;
     let disabled = of.disabled.map(|slot| if slot == NONE { 0 } else { f.get32(slot)[lane] });
     let d = operands.place(operands.d, shape.columns, memory)?;
-    let outside = |misfit| match misfit {
-        GroupMisfit::Outside { address, .. } => TensorMisfit::Outside(address),
-        GroupMisfit::Several(_) => unreachable!("a lane has one descriptor"),
-    };
     // All of b is brought into registers once, and 16 rows of a at a time.
-    let b: Vec<[V32; 2]> = (0..shape.columns / 8)
-        .map(|tile| loaded(&operands.b, shape.op, 8 * tile, [0, 1], [0, 0], shared).map_err(outside))
-        .collect::<Result<_, _>>()?;
+    let b: Vec<[V32; 2]> =
+        (0..shape.columns / 8).map(|tile| operands.columns_of_b(8 * tile, shared)).collect::<Result<_, _>>()?;
     let signs = if shape.negates { signs_of(shape.op.factors) } else { 0 };
     // The signs of products are those of a.
     for first in (0..shape.rows).step_by(ROWS as usize) {
-        let mut a: [V32; 4] = match &operands.a {
-            Ok(a) => loaded(a, shape.op, first, [0, 0, 1, 1], [0, 8, 0, 8], shared).map_err(outside)?,
-            Err(address) => {
-                let at = operands.place(*address, FACTOR_COLUMNS, memory)?;
-                factor_of(&shape, at, first, memory)
-            }
-        };
+        let mut a = operands.rows_of_a(first, memory, shared)?;
         a.iter_mut().flatten().for_each(|word| *word ^= signs);
         for (tile, b) in (0..).zip(&b) {
             let mut sums = Sums { shape, at: d, first, column: 8 * tile, memory, disabled };
@@ -192,6 +217,14 @@ pub(crate) fn multiply_in_tensor_memory(
         }
     }
     Ok(shape)
+}
+
+/// A matrix of a lane lies outside of shared memory.
+fn outside(misfit: GroupMisfit) -> TensorMisfit {
+    match misfit {
+        GroupMisfit::Outside { address, .. } => TensorMisfit::Outside(address),
+        GroupMisfit::Several(_) => unreachable!("a lane has one descriptor"),
+    }
 }
 
 /// Registers of a, as of `mma` with m = 16, from tensor memory.
@@ -291,7 +324,13 @@ mod tests {
         for wrong in [1 << 2, 3 << 4, 1 << 7] {
             assert!(of(TensorKind::Half, 8 << 24 | 8 << 17 | 1 << 4 | wrong).is_err(), "{wrong:#x}");
         }
-        assert!(of(TensorKind::Fp8, 8 << 24 | 8 << 17 | 1 << 4 | 3 << 7).is_err(), "6 bits");
+        let tiny = of(TensorKind::Fp8, 8 << 24 | 8 << 17 | 1 << 4 | 3 << 7).unwrap();
+        assert_eq!(
+            (tiny.tiny, tiny.op.factors),
+            ([Some(TinyFloat::E2m3), None], MatrixFactors::Fp8(Fp8::E4m3, Fp8::E4m3))
+        );
+        assert!(of(TensorKind::Fp8, 8 << 24 | 8 << 17 | 1 << 4 | 3 << 7 | 1 << 15).is_err(), "6 bits, across");
+        assert!(of(TensorKind::Fp8, 8 << 24 | 8 << 17 | 1 << 4 | 2 << 7).is_err(), "none of the codes");
         assert!(of(TensorKind::Tf32, 8 << 24 | 8 << 17 | 1 << 4 | 2 << 7 | 2 << 10 | 1 << 15).is_err(), "across");
         assert!(of(TensorKind::Half, 2 << 24 | 8 << 17 | 1 << 4).is_err(), "32 rows");
     }

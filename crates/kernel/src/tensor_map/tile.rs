@@ -11,7 +11,7 @@
 
 use durawarp_checkpoint::value;
 
-use super::TensorMap;
+use super::{TensorElem, TensorMap};
 
 /// Rows that `.tile::gather4` and `.tile::scatter4` copy.
 const GATHERED: u32 = 4;
@@ -62,7 +62,19 @@ impl Tile {
             (TilePlace::Rows { .. }, None) if map.box_sizes[1] != 1 => {
                 Err(format!("a copy of four rows by a map whose boxes have {} rows, not 1", map.box_sizes[1]))
             }
+            _ if map.elem == TensorElem::B4 && self.column() % 2 != 0 => {
+                Err(format!("a copy of 4-bit elements from column {} on, which is within a byte", self.column()))
+            }
             _ => Ok(()),
+        }
+    }
+
+    /// The coordinate of dimension 0.
+    fn column(&self) -> i32 {
+        match &self.place {
+            TilePlace::Box(at) => at[0],
+            TilePlace::Rows { column, .. } => *column,
+            TilePlace::Pixels { first, .. } => first[0],
         }
     }
 
@@ -100,7 +112,7 @@ impl Tile {
     /// The same within a row.
     fn in_row(&self, from: u32) -> TileRun {
         let map = &self.map;
-        let (row, size) = (map.row_bytes(), i64::from(map.elem.bytes()));
+        let (row, bits) = (map.row_bytes(), i64::from(map.elem.bits()));
         let (number, in_row) = (from / row, from % row);
         let rest = i64::from(row - in_row);
         let (address, column) = match &self.place {
@@ -117,8 +129,8 @@ impl Tile {
         };
         let Some(address) = address else { return TileRun { global: None, bytes: rest as u32 } };
         // Where the first byte lies in its row of the tensor.
-        let first = i64::from(column) * size + i64::from(in_row);
-        let end = i64::from(map.sizes[0]) * size;
+        let first = i64::from(column) * bits / 8 + i64::from(in_row);
+        let end = i64::from(map.sizes[0]) * bits / 8;
         match first {
             ..0 => TileRun { global: None, bytes: rest.min(-first) as u32 },
             _ if first >= end => TileRun { global: None, bytes: rest as u32 },
@@ -166,6 +178,28 @@ mod tests {
             from += run.bytes;
         }
         found
+    }
+
+    #[test]
+    fn elements_of_4_bits_lie_two_a_byte() {
+        let of = |sizes: u32, at: [i32; 2]| {
+            let (sizes, box_sizes) = ([sizes, 3, 1, 1, 1], [32, 2, 1, 1, 1]);
+            let elem = TensorElem::B4;
+            let map =
+                TensorMap { dimensions: 2, elem, sizes, box_sizes, strides: [32, 0, 0, 0], steps: [1; 5], ..map() };
+            Tile { map, place: TilePlace::Box([at[0], at[1], 0, 0, 0]) }
+        };
+        let tile = of(64, [32, 1]);
+        assert_eq!((tile.map.check(), tile.check(), tile.bytes()), (Ok(()), Ok(()), 32));
+        let first = tile.map.address + 32 + 16;
+        assert_eq!([0, 16].map(|from| tile.run(from, 16).global), [Some(first), Some(first + 32)]);
+        assert_eq!(of(64, [32, 2]).run(16, 16), TileRun { global: None, bytes: 16 }, "behind the last row");
+        // The row of a box ends 8 elements behind that of the tensor.
+        let beyond = of(64, [40, 0]);
+        assert_eq!(beyond.run(0, 1), TileRun { global: Some(beyond.map.address + 20), bytes: 12 });
+        assert_eq!(beyond.run(12, 1), TileRun { global: None, bytes: 4 });
+        assert!(of(64, [33, 0]).check().is_err_and(|what| what.contains("within a byte")));
+        assert!(of(63, [0, 0]).map.check().is_err_and(|what| what[0].contains("an even number")));
     }
 
     /// Every byte of every box beside a statement by elements.

@@ -8,10 +8,11 @@
 //! wait for their load: values are there at once.
 
 use super::super::fault::{FaultKind, ProgramFault};
-use super::super::ir::{GroupElements, Inst, LANES, Slot, TensorKind, TensorShape};
+use super::super::ir::{GroupElements, Inst, LANES, Op, Slot, TensorCopy, TensorKind, TensorShape};
 use super::super::launch::Launch;
 use super::super::semantics::{
-    CHUNK_BYTES, Frame, TensorMisfit, TensorOperands, get, merge, multiply_in_tensor_memory,
+    CHUNK_BYTES, CopyOperands, Frame, ScaledOperands, TensorMisfit, TensorOperands, get, merge,
+    multiply_in_tensor_memory, multiply_scaled,
 };
 use super::super::tensor_memory::TensorMemory;
 use super::group::tell_chunks;
@@ -190,10 +191,15 @@ impl Warp {
         for lane in lanes_of(lanes) {
             let (regs, within) = (&mut self.groups[lane / LANES], lane % LANES);
             let frame = Frame { regs, consts32: &launch.consts32, consts64: &launch.consts64, mask: u32::MAX };
-            let shape = multiply_in_tensor_memory(&frame, within, kind, product, memory, shared)
-                .map_err(|misfit| self.tensor_misfit(misfit, lane, launch))?;
-            let operations = 2 * shape.rows * shape.columns * shape.elements.depth();
-            works.push(TensorWork { elements: shape.elements, operations });
+            let shape = match kind {
+                TensorKind::Scaled(kind) => multiply_scaled(&frame, within, kind, product, memory, shared)
+                    .map(|shape| [shape.rows, shape.columns]),
+                kind => multiply_in_tensor_memory(&frame, within, kind, product, memory, shared)
+                    .map(|shape| [shape.rows, shape.columns]),
+            };
+            let [rows, columns] = shape.map_err(|misfit| self.tensor_misfit(misfit, lane, launch))?;
+            let elements = kind.elements();
+            works.push(TensorWork { elements, operations: 2 * rows * columns * elements.depth() });
         }
         Ok(works)
     }
@@ -215,18 +221,81 @@ impl Warp {
         for lane in lanes_of(lanes) {
             let regs = &mut self.groups[lane / LANES].clone();
             let frame = Frame { regs, consts32: &launch.consts32, consts64: &launch.consts64, mask: u32::MAX };
-            let operands = TensorOperands::of(&frame, lane % LANES, kind, product)
-                .map_err(|misfit| self.tensor_misfit(misfit, lane, launch))?;
-            tell_chunks(&operands.chunks(), &mut read);
+            let chunks = match kind {
+                TensorKind::Scaled(kind) => {
+                    ScaledOperands::of(&frame, lane % LANES, kind, product).map(|operands| operands.chunks())
+                }
+                kind => TensorOperands::of(&frame, lane % LANES, kind, product).map(|operands| operands.chunks()),
+            };
+            tell_chunks(&chunks.map_err(|misfit| self.tensor_misfit(misfit, lane, launch))?, &mut read);
         }
         Ok(())
+    }
+
+    /// Copies from shared to tensor memory for each lane, one after another; how many bytes each reads.
+    ///
+    /// # Errors
+    /// What is not supported, or not there.
+    #[cold]
+    pub fn copy_to_tensor_memory(
+        &self,
+        inst: &Inst,
+        copy: TensorCopy,
+        launch: &Launch,
+        lanes: u64,
+        memory: &mut TensorMemory,
+        shared: &[u8],
+    ) -> Result<Vec<u32>, Box<ProgramFault>> {
+        let mut bytes = Vec::new();
+        for lane in lanes_of(lanes) {
+            let operands = self.copy_operands(inst, copy, launch, lane)?;
+            operands.copy(memory, shared).map_err(|misfit| self.tensor_misfit(misfit, lane, launch))?;
+            bytes.push(copy.shape.bytes());
+        }
+        Ok(bytes)
+    }
+
+    /// Names the chunks of shared memory that copies to tensor memory read, as
+    /// [`each_tensor_read`](Self::each_tensor_read) does those of products.
+    ///
+    /// # Errors
+    /// What is not supported.
+    #[cold]
+    pub fn each_copy_read(
+        &self,
+        inst: &Inst,
+        copy: TensorCopy,
+        launch: &Launch,
+        lanes: u64,
+        mut read: impl FnMut(u64, &[u64; 64], u32),
+    ) -> Result<(), Box<ProgramFault>> {
+        for lane in lanes_of(lanes) {
+            tell_chunks(&self.copy_operands(inst, copy, launch, lane)?.chunks(), &mut read);
+        }
+        Ok(())
+    }
+
+    fn copy_operands(
+        &self,
+        inst: &Inst,
+        copy: TensorCopy,
+        launch: &Launch,
+        lane: usize,
+    ) -> Result<CopyOperands, Box<ProgramFault>> {
+        let regs = &mut self.groups[lane / LANES].clone();
+        let frame = Frame { regs, consts32: &launch.consts32, consts64: &launch.consts64, mask: u32::MAX };
+        CopyOperands::of(&frame, lane % LANES, copy, inst).map_err(|misfit| self.tensor_misfit(misfit, lane, launch))
     }
 
     fn tensor_misfit(&self, misfit: TensorMisfit, lane: usize, launch: &Launch) -> Box<ProgramFault> {
         let kind = match misfit {
             TensorMisfit::Unsupported(what) => FaultKind::Unsupported(what),
             TensorMisfit::Outside(address) => {
-                let hint = format!("the CTA has {} bytes; it is in a matrix of `tcgen05.mma`", launch.shared_bytes);
+                let name = match launch.kernel.code[self.pc() as usize].op {
+                    Op::Tensor(step) => step.name(),
+                    _ => "tcgen05",
+                };
+                let hint = format!("the CTA has {} bytes; it is read by `{name}`", launch.shared_bytes);
                 FaultKind::OutOfBounds { address: address.into(), bytes: CHUNK_BYTES, space: "shared", hint }
             }
         };

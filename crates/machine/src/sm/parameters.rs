@@ -175,6 +175,8 @@ spec! {
         group_byte_rate: u32 where 0..=1048576,
         /// These of single bits.
         group_bit_rate: u32 where 0..=1048576,
+        /// These of 4-bit floats with scale factors, in tensor memory; 0 without any.
+        group_fp4_rate: u32 where 0..=1048576,
         /// From the issue of one to the warp's next instruction, for each 64 columns.
         group_issue_cycles: u32 where 1..=10000,
         /// From the end of its work to the end of a wait for it: of floats.
@@ -188,6 +190,9 @@ spec! {
         /// Columns of tensor memory, in which products of one thread (`tcgen05`) sum at the rates and with
         /// the tails above, those of four warps being no instructions then; 0 without any.
         memory_columns: u32 where 0..=512,
+        /// Bytes a cycle and SM that a copy from shared to tensor memory (`tcgen05.cp`) reads, between the
+        /// products before and behind it; 0 without tensor memory.
+        memory_copy_bytes: u32 where 0..=4096,
     }
 }
 
@@ -218,6 +223,12 @@ impl TensorSpec {
     pub(super) fn tensor_times(&self, of: TensorWork) -> TensorTimes {
         let (rate, tail) = self.rate_and_tail(of.elements);
         TensorTimes { work: of.operations.div_ceil(rate), tail }
+    }
+
+    /// The times of a copy from shared memory, of this latency, to tensor memory.
+    pub(super) fn copy_times(&self, bytes: u32, latency: u32) -> TensorTimes {
+        assert!(self.memory_copy_bytes > 0, "a machine without such copies has refused the kernel");
+        TensorTimes { work: bytes.div_ceil(self.memory_copy_bytes), tail: latency }
     }
 
     /// The rate of products of four warps, or in tensor memory, and the tail behind their work.
@@ -251,6 +262,7 @@ impl TensorSpec {
             GroupElements::Fp8 => self.group_fp8_rate,
             GroupElements::Bytes => self.group_byte_rate,
             GroupElements::Bits => self.group_bit_rate,
+            GroupElements::Fp4 => self.group_fp4_rate,
         }
     }
 }

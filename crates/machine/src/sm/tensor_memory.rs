@@ -3,17 +3,20 @@
 //!
 //! ```text
 //!   alloc ──columns are free──> the CTA's        dealloc ──> free ──> the first warp that waits and fits
-//!   mma    work = operations / rate       one product after another, of all CTAs of the SM
+//!   mma    work = operations / rate       one product or copy after another, of all CTAs of the SM
+//!   cp     work = bytes / rate            its tail is the latency of shared memory
 //!   tail   from the end of its work: then it is done
-//!   commit ──when all products of the CTA so far are done──> arrival at the barrier
+//!   commit ──when all products and copies of the CTA so far are done──> arrival at the barrier
 //! ```
-//! The thread that begins a product goes on in the next cycle. Loads and stores take a cycle a register of
+//! The thread that begins a product or a copy goes on in the next cycle. Both are done in the order of issue
+//! (PTX ISA 9.7.16.6.2, pipelined instructions). Loads and stores take a cycle a register of
 //! their scheduler's port, then the latency of shared memory; a wait for them is a cycle and no event, since
 //! it is known when they are done.
 //!
 //! Source of times: FlashGPU-Sim, `SM100_B200` (rate, tail, issue; the rate agrees with counters of a B200,
 //! the tail is fitted there). Chosen, for lack of a source: the times of loads and stores; that warps which
-//! wait for columns are served in the order in which they came. Invariant: products are done in the order of
+//! wait for columns are served in the order in which they came; that a copy takes the products' turn and is
+//! behind none of them sooner than its work. Invariant: products are done in the order of
 //! their issue.
 //!
 //! Not modelled: the banks of shared memory that a product reads; what transfers take of the products' way to
@@ -118,7 +121,7 @@ impl TensorUnit {
         served
     }
 
-    /// A product of a CTA begins at `cycle` or when the tensor cores are free.
+    /// A product of a CTA, or a copy, begins at `cycle` or when the tensor cores are free.
     pub(super) fn multiply(&mut self, cta: usize, TensorTimes { work, tail }: TensorTimes, cycle: u32) {
         let start = cycle.max(self.free_at);
         self.free_at = start + work;

@@ -85,6 +85,18 @@ pub(super) fn step_tensor(
                 core.tensor.multiply(cta, spec.tensor_times(work), cycle);
             }
         }
+        // It holds the way of the products behind it, which wait for it so.
+        TensorStep::Copy(copy) => {
+            let of = &mut core.ctas[cta];
+            read_factors(warp, slot, of, launch, host, |warp, read| {
+                warp.each_copy_read(inst, copy, launch, lanes, read)
+            })?;
+            let memory = core.tensor.memory_mut(cta);
+            let copies = slot.warp.copy_to_tensor_memory(inst, copy, launch, lanes, memory, &of.shared)?;
+            for bytes in copies {
+                core.tensor.multiply(cta, spec.copy_times(bytes, latency), cycle);
+            }
+        }
     }
     core.slots[warp].warp.advance();
     Ok(true)

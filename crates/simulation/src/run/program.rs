@@ -104,6 +104,7 @@ const RARE: [Rare; 2] = [
         what: "tensor memory (tcgen05)",
         lacks: |_, inst, tensor| match inst.op {
             Op::Tensor(TensorStep::Multiply(kind)) => !tensor.has_memory() || tensor.group_rate(kind.elements()) == 0,
+            Op::Tensor(TensorStep::Copy(_)) => !tensor.has_memory() || tensor.memory_copy_bytes == 0,
             Op::Tensor(_) => !tensor.has_memory(),
             _ => false,
         },

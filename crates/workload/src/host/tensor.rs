@@ -28,10 +28,10 @@ pub(super) fn tensor_map(view: &mut View, form: &TensorForm) -> Result<TensorMap
         }
         // Dense: a row is as long as its elements, a slice as its rows.
         None => {
-            let mut bytes = u64::from(form.elem.bytes());
+            let mut bits = u64::from(form.elem.bits());
             for d in 1..dimensions {
-                bytes = bytes.saturating_mul(sizes[d - 1]);
-                strides[d - 1] = bytes;
+                bits = bits.saturating_mul(sizes[d - 1]);
+                strides[d - 1] = bits / 8;
             }
         }
     }

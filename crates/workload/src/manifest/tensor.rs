@@ -24,7 +24,7 @@ const fn names<T, const N: usize>(all: &[(&'static str, T); N]) -> [&'static str
     names
 }
 
-const TYPES: [&str; 10] = names(&TensorElem::ALL);
+const TYPES: [&str; 11] = names(&TensorElem::ALL);
 const SWIZZLES: [&str; 4] = names(&Swizzle::ALL);
 const FILLS: [&str; 2] = names(&Fill::ALL);
 

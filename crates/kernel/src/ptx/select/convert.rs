@@ -13,6 +13,8 @@ use super::super::operand::{SpecialSource, special};
 use super::super::types::{Bank, Class as TyClass, Ty};
 use super::words::{Family, Mods};
 
+mod tiny;
+
 /// What lowers which opcodes.
 pub(super) const FAMILY: &[Family] = &[
     (&["mov"], |l, i, m| l.mov(i, m)),
@@ -165,6 +167,9 @@ impl<'a> Lower<'_, 'a> {
         }
         if let Some(format) = m.one_of(&[("e4m3x2", Fp8::E4m3), ("e5m2x2", Fp8::E5m2)]) {
             return self.convert_fp8(i, m, format);
+        }
+        if let Some(pair) = tiny::tiny_pair(m) {
+            return self.convert_tiny(i, m, pair);
         }
         let integral =
             m.one_of(&[("rni", Round::Nearest), ("rzi", Round::Zero), ("rmi", Round::Down), ("rpi", Round::Up)]);

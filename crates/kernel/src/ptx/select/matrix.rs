@@ -88,7 +88,7 @@ impl<'a> Lower<'_, 'a> {
         Ok(())
     }
 
-    fn parts<'o>(&mut self, operand: &'o Operand<'a>, registers: usize) -> Lowered<Cow<'o, [Operand<'a>]>> {
+    pub(super) fn parts<'o>(&mut self, operand: &'o Operand<'a>, registers: usize) -> Lowered<Cow<'o, [Operand<'a>]>> {
         let parts = self.elements(operand)?;
         if parts.len() != registers {
             let found = parts.len();

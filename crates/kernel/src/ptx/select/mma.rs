@@ -12,7 +12,7 @@
 //!
 //! Products of `.f64` are as many of m8n8k4 as they have: along k one after another. Of `.f16`, m8n8k4 with
 //! sums in `.f32` is two. Products whose a is sparse (`mma.sp`) have the registers of a as above, at twice
-//! the k, and as many of b. Scaled blocks, and floats of less than 8 bits, are faults by name.
+//! the k, and as many of b. Floats of less than 8 bits, and scaled blocks, are in `scaled.rs`.
 
 use super::super::super::alu::{
     AluOp, BitProduct, Fp8, HalfFormat, MatrixFactors, MatrixOp, MatrixSums, QuadFactors, Sparsity,
@@ -23,6 +23,8 @@ use super::super::draft::Arg;
 use super::super::lower::{Lower, Lowered};
 use super::super::types::{Bank, Ty};
 use super::words::{Family, Mods};
+
+mod scaled;
 
 /// What lowers which opcodes.
 pub(super) const FAMILY: &[Family] = &[(&["mma"], |l, i, m| l.mma(i, m))];
@@ -130,6 +132,9 @@ impl<'a> Lower<'_, 'a> {
             }
         }
         let Some((rows, depth)) = m.one_of(&SHAPES) else { return self.unsupported_product(i) };
+        if ascending.is_none() && scaled::is_of(i) {
+            return self.scaled_fragments(i, m, (rows, depth));
+        }
         if (rows, depth) == (8, 4) && ascending.is_none() {
             return self.small_product(i, m);
         }
@@ -316,7 +321,7 @@ impl<'a> Lower<'_, 'a> {
                        m16n8k128 and m8n8k128 of b1 with `.and.popc` or `.xor.popc` (c and d s32), m16n8k16, m16n8k8, m16n8k4 and \
                        m8n8k4 of f64, m8n8k4 of f16 (c and d both f16 or both f32); with `.sp` m16n8k32 and m16n8k16 of f16 and bf16, \
                        m16n8k16 and m16n8k8 of tf32, m16n8k64 of e4m3 and e5m2, m16n8k64 and m16n8k32 of s8 and u8, m16n8k128 and \
-                       m16n8k64 of s4 and u4";
+                       m16n8k64 of s4 and u4; with `.kind::f8f6f4` and `.block_scale` those of floats of 8 bits and fewer (sm_120a)";
         Err(self.fault(i.opcode.at.clone(), message))
     }
 }

@@ -6,11 +6,12 @@
 //! | `.dealloc`, `.relinquish_alloc_permit` | a step each |
 //! | `.ld`, `.st` | a transfer of registers, which are in a table of the kernel |
 //! | `.wait::ld`, `.wait::st` | a wait of the warp |
-//! | `.mma` | a product, of which the types and sizes are known when it runs |
+//! | `.mma` | a product, of which the types and sizes are known when it runs; with `.block_scale` in `scaled.rs` |
+//! | `.cp` | a copy of a lane from shared memory (`scaled.rs`) |
 //! | `.commit` | an arrival at a barrier behind the products so far |
 //! | `.fence` | nothing: products and transfers have their values in program order |
 //!
-//! Not supported: two CTAs (`.cta_group::2`), `.ws`, `.sp`, `.block_scale`, `.ashift`, `.cp`, `.shift`,
+//! Not supported: two CTAs (`.cta_group::2`), `.ws`, `.sp`, `.ashift`, `.shift`,
 //! arrivals at several CTAs.
 
 use super::super::super::ir::{
@@ -21,6 +22,8 @@ use super::super::draft::{Arg, TensorDraft, plain_access};
 use super::super::lower::{Lower, Lowered};
 use super::super::types::{Bank, Ty};
 use super::words::{Family, Mods};
+
+mod scaled;
 
 /// What lowers which opcodes.
 pub(super) const FAMILY: &[Family] = &[(&["tcgen05"], |l, i, m| l.tcgen05(i, m))];
@@ -35,11 +38,12 @@ enum Tcgen05 {
     Store,
     Wait(TensorStep),
     Multiply,
+    Copy,
     Commit,
     Fence,
 }
 
-const INSTRUCTIONS: [(&str, Tcgen05); 11] = [
+const INSTRUCTIONS: [(&str, Tcgen05); 12] = [
     ("alloc", Tcgen05::Allocate),
     ("dealloc", Tcgen05::Free),
     ("relinquish_alloc_permit", Tcgen05::Relinquish),
@@ -48,20 +52,19 @@ const INSTRUCTIONS: [(&str, Tcgen05); 11] = [
     ("wait::ld", Tcgen05::Wait(TensorStep::WaitLoads)),
     ("wait::st", Tcgen05::Wait(TensorStep::WaitStores)),
     ("mma", Tcgen05::Multiply),
+    ("cp", Tcgen05::Copy),
     ("commit", Tcgen05::Commit),
     ("fence::before_thread_sync", Tcgen05::Fence),
     ("fence::after_thread_sync", Tcgen05::Fence),
 ];
 
 /// Modifiers of the family that are known and not supported.
-const REFUSED: [(&str, &str); 8] = [
+const REFUSED: [(&str, &str); 6] = [
     ("cta_group::2", "products and memory of two CTAs"),
     ("ws", "products with a stationary b"),
     ("sp", "products with a sparse a"),
-    ("block_scale", "products with scaled blocks"),
     ("ashift", "products with shifted rows"),
     ("multicast::cluster", "arrivals in several CTAs"),
-    ("cp", "copies from shared to tensor memory"),
     ("shift", "shifts of rows"),
 ];
 
@@ -79,7 +82,7 @@ impl<'a> Lower<'_, 'a> {
             return Err(self.fault(i.opcode.at.clone(), format!("`tcgen05` is {}", names.join(", "))));
         };
         // What a thread does by itself names no lanes.
-        let of_warps = !matches!(what, Tcgen05::Multiply | Tcgen05::Commit | Tcgen05::Fence);
+        let of_warps = !matches!(what, Tcgen05::Multiply | Tcgen05::Copy | Tcgen05::Commit | Tcgen05::Fence);
         for word in ["sync", "aligned"] {
             if of_warps && !m.take(word) {
                 return Err(self.fault(i.opcode.at.clone(), format!("this `tcgen05` needs `.{word}`")));
@@ -108,6 +111,7 @@ impl<'a> Lower<'_, 'a> {
                 self.tensor_step(step, &[], &[])
             }
             Tcgen05::Multiply => self.tensor_product(i, m),
+            Tcgen05::Copy => self.tensor_copy(i, m),
             Tcgen05::Commit => self.commit_products(i, m),
             Tcgen05::Fence => {
                 let [] = self.operands(i)?;
@@ -197,6 +201,9 @@ impl<'a> Lower<'_, 'a> {
     }
 
     fn tensor_product(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
+        if m.take("block_scale") {
+            return self.scaled_product(i, m);
+        }
         const KINDS: [(&str, TensorKind); 4] = [
             ("kind::f16", TensorKind::Half),
             ("kind::tf32", TensorKind::Tf32),
@@ -204,7 +211,8 @@ impl<'a> Lower<'_, 'a> {
             ("kind::i8", TensorKind::Bytes),
         ];
         let Some(kind) = m.one_of(&KINDS) else {
-            let message = "`tcgen05.mma` of `.kind::f16`, `.kind::tf32`, `.kind::f8f6f4` and `.kind::i8` is supported";
+            let message = "`tcgen05.mma` of `.kind::f16`, `.kind::tf32`, `.kind::f8f6f4` and `.kind::i8` is supported, and with \
+                           `.block_scale` that of `.kind::mxf8f6f4`, `.kind::mxf4` and `.kind::mxf4nvf4`";
             return Err(self.fault(i.opcode.at.clone(), message));
         };
         // How long a is kept near the tensor cores changes no value.

@@ -39,8 +39,22 @@ enum MapField {
 }
 
 /// Immediates of `.elemtype`: places in `TensorElem::ALL`.
-const ELEMS: [Option<u8>; 11] =
-    [Some(0), Some(1), Some(2), Some(3), Some(4), Some(5), Some(6), Some(7), None, Some(8), Some(9)];
+const ELEMS: [Option<u8>; 14] = [
+    Some(0),
+    Some(1),
+    Some(2),
+    Some(3),
+    Some(4),
+    Some(5),
+    Some(6),
+    Some(7),
+    None,
+    Some(8),
+    Some(9),
+    None,
+    None,
+    Some(10),
+];
 
 /// The fields, as modifiers name them. No byte of a map has an interleaved layout or the units of a swizzle:
 /// their one value is written over the mark's last byte, which it leaves as it is.

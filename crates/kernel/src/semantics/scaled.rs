@@ -1,0 +1,293 @@
+//! Products with scaled blocks (`tcgen05.mma ... .block_scale`, PTX ISA 9.7.16.10.7), of one CTA:
+//! d = (a scale_a) (b scale_b) + d of 128 rows and 8 to 256 columns, in single precision.
+//!
+//! ```text
+//! descriptor of the instruction   5-4 byte of scale_b   9-7 a   12-10 b   13, 14 negate a, b
+//!                                 15, 16 across: a, b   22-17 columns / 8   23 factors: 0 ue4m3, 1 ue8m0
+//!                                 28-24 rows / 16   30-29 byte of scale_a   31 k = 96
+//! factors of row or column i      lane i % 32 of each quarter of the lanes, column i / 32 from the address on,
+//!                                 one, two or four bytes from that of the descriptor on
+//! ```
+//! A row has 32 bytes of elements (`tiny.rs`), which its factors share in equal blocks. `ue8m0` is a power of
+//! two, 2^-127 to 2^127, or NaN (`0xff`); `ue4m3` is `e4m3` without its sign.
+//!
+//! | choice where the ISA leaves order and precision of sums open | |
+//! |---|---|
+//! | products | exact: of two elements and the factors of their blocks |
+//! | sums | in the order of k, from d on, each rounded to single precision, to nearest, ties to even |
+//!
+//! So a product whose factors are 1 has the bits of one of `.kind::f8f6f4`. A tensor core that sums a block
+//! before it scales it differs in the last bits.
+//!
+//! Source: PTX ISA 9.7.16.4.2 (descriptor), 9.7.16.10.7.2 and .3 (bytes of factors); CuTe's `tmem_sf_frg` and
+//! `InstrDescriptorBlockScaled` for the figures' lanes and columns. The upper two bits of a factors' address
+//! are not looked at: CuTe passes the byte there, too. Found: factors that the quarters do not have alike, as
+//! the ISA asks for. Invariant: d is written at once.
+
+use super::super::alu::TinyFloat;
+use super::super::ir::{ScaledKind, TensorProduct};
+use super::super::tensor_memory::TensorMemory;
+use super::Frame;
+use super::canonical::canon32;
+use super::rounding::plus;
+use super::shared_matrix::SharedMatrix;
+use super::tensor_core::TensorMisfit;
+use super::tiny::{ROW_BYTES, packed_values, scale_factor, shared_line, tensor_line};
+
+/// Rows of d and of a.
+const ROWS: u32 = 128;
+/// Lanes of a quarter, each of which has all factors.
+const QUARTER: u32 = 32;
+/// Elements of a row at most.
+const DEPTH: usize = 64;
+
+/// What the descriptor of an instruction says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ScaledShape {
+    kind: ScaledKind,
+    a: TinyFloat,
+    b: TinyFloat,
+    pub(crate) rows: u32,
+    pub(crate) columns: u32,
+    negates: bool,
+    /// a, b lie across.
+    across: [bool; 2],
+    /// Factors are `ue8m0`.
+    powers: bool,
+    /// The first byte of the factors of a, of b.
+    bytes: [u32; 2],
+}
+
+impl ScaledShape {
+    /// # Errors
+    /// What it says that is not supported.
+    fn of(kind: ScaledKind, descriptor: u32) -> Result<ScaledShape, String> {
+        let bits = |from: u32, count: u32| descriptor >> from & ((1 << count) - 1);
+        let flag = |at: u32| bits(at, 1) == 1;
+        let not = |what: &str| Err(format!("`tcgen05.mma` with the descriptor {descriptor:#010x}: {what}"));
+        if flag(2) {
+            return not("a sparse a is not supported");
+        }
+        if flag(31) {
+            return not("a k of 96 (sm_103a) is not supported");
+        }
+        let element = |code: u32| match kind {
+            ScaledKind::One => TinyFloat::of(code),
+            // Of 4 bits alone there is one type.
+            ScaledKind::Two | ScaledKind::Four => (code == 1).then_some(TinyFloat::E2m1),
+        };
+        let (Some(a), Some(b)) = (element(bits(7, 3)), element(bits(10, 3))) else {
+            return not("the types of a and b are none of this kind");
+        };
+        let (rows, columns) = (16 * bits(24, 5), 8 * bits(17, 6));
+        if rows != ROWS || !(8..=256).contains(&columns) {
+            return not(&format!("{rows} rows and {columns} columns, where 128 and 8 to 256 are supported"));
+        }
+        let across = [flag(15), flag(16)];
+        if [a, b].iter().zip(across).any(|(of, across)| across && (of.eight().is_none())) {
+            return not("elements of fewer than 8 bits have no rows that lie across");
+        }
+        let powers = flag(23);
+        if !powers && kind != ScaledKind::Four {
+            return not("scale factors of `ue4m3` are those of `.scale_vec::4X`");
+        }
+        let bytes = [bits(29, 2), bits(4, 2)];
+        if bytes.iter().any(|byte| byte % kind.factors() != 0) {
+            return not(&format!("scale factors from bytes {bytes:?} on, where {} are together", kind.factors()));
+        }
+        Ok(ScaledShape { kind, a, b, rows, columns, negates: flag(13) != flag(14), across, powers, bytes })
+    }
+}
+
+/// Where a product has its factors and its sums.
+pub(crate) struct ScaledOperands {
+    pub(crate) shape: ScaledShape,
+    /// The address of d.
+    d: u32,
+    /// a in shared memory, or its address in tensor memory.
+    a: Result<SharedMatrix, u32>,
+    b: SharedMatrix,
+    /// Addresses of scale factors, of a and of b.
+    scales: [u32; 2],
+}
+
+impl ScaledOperands {
+    /// Those of a lane.
+    ///
+    /// # Errors
+    /// What a descriptor says that is not supported.
+    pub(crate) fn of(f: &Frame<'_>, lane: usize, kind: ScaledKind, of: &TensorProduct) -> Result<Self, TensorMisfit> {
+        let shape = ScaledShape::of(kind, f.get32(of.instruction)[lane]).map_err(TensorMisfit::Unsupported)?;
+        let shared = |slot, across| {
+            let descriptor = f.get64(slot)[lane];
+            SharedMatrix::of_tensor_core(descriptor, across, 1).ok_or_else(|| {
+                let what = "has a swizzle of 32-byte atoms or an absolute stride, which are not supported";
+                TensorMisfit::Unsupported(format!("a matrix of `tcgen05.mma` ({descriptor:#018x}) {what}"))
+            })
+        };
+        let [a_across, b_across] = shape.across;
+        let a = if of.a_in_tensor_memory { Err(f.get32(of.a)[lane]) } else { Ok(shared(of.a, a_across)?) };
+        let scales = of.scales.map(|slot| f.get32(slot)[lane]);
+        Ok(ScaledOperands { shape, d: f.get32(of.d)[lane], a, b: shared(of.b, b_across)?, scales })
+    }
+
+    /// The address of each chunk of shared memory that is read.
+    pub(crate) fn chunks(&self) -> Vec<u32> {
+        let a = self.a.iter().flat_map(|a| a.chunks(0..self.shape.rows));
+        a.chain(self.b.chunks(0..self.shape.columns)).collect()
+    }
+
+    /// The first column of an address in tensor memory, where the CTA has so many from there on.
+    fn column(&self, address: u32, columns: u32, memory: &TensorMemory) -> Result<u32, TensorMisfit> {
+        let [lane, column] = [address >> 16, address & 0xffff];
+        if lane != 0 || !memory.owns(column..column + columns) {
+            return Err(TensorMisfit::Unsupported(format!(
+                "`tcgen05.mma` at lane {lane} and columns {column} to {} of tensor memory, where it begins at lane 0 and \
+                 its CTA has not all of the columns",
+                column + columns - 1
+            )));
+        }
+        Ok(column)
+    }
+
+    /// Elements of lines, each by the scale factor of its block: of a where `of` is 0, else of b.
+    fn scaled_lines(&self, of: usize, memory: &mut TensorMemory, shared: &[u8]) -> Result<ScaledLines, TensorMisfit> {
+        let shape = &self.shape;
+        let (number, element) = if of == 0 { (shape.rows, shape.a) } else { (shape.columns, shape.b) };
+        let scales = self.column(self.scales[of] & 0x3fff_ffff, number.div_ceil(QUARTER), memory)?;
+        let in_tensor_memory = of == 0 && self.a.is_err();
+        let a_column = match self.a {
+            Err(address) if of == 0 => self.column(address, ROW_BYTES as u32 / 4, memory)?,
+            _ => 0,
+        };
+        let matrix = if of == 0 { self.a.as_ref().ok() } else { Some(&self.b) };
+        let (depth, factors) = (shape.kind.depth() as usize, shape.kind.factors() as usize);
+        let mut lines = Vec::with_capacity(number as usize);
+        for line in 0..number {
+            let bytes = match matrix {
+                Some(matrix) => shared_line(matrix, line, shared).map_err(TensorMisfit::Outside)?,
+                None => tensor_line(a_column, line, memory),
+            };
+            let mut values = [0.0; DEPTH];
+            if shape.kind == ScaledKind::One {
+                values[..ROW_BYTES].copy_from_slice(&element.values(&bytes, in_tensor_memory));
+            } else {
+                values = packed_values(&bytes);
+            }
+            let word = self.scale_word([scales, line], of, memory)?;
+            let scaled = std::array::from_fn(|k| {
+                // Beyond the depth there are zeros, with the last block's factor.
+                let block = (k * factors / depth).min(factors - 1);
+                f64::from(values[k])
+                    * scale_factor(shape.powers, (word >> (8 * (shape.bytes[of] as usize + block))) as u8)
+            });
+            lines.push(scaled);
+        }
+        Ok(ScaledLines(lines))
+    }
+
+    /// The word of tensor memory with the scale factors of a line.
+    ///
+    /// # Errors
+    /// The quarters have several.
+    fn scale_word(&self, [column, line]: [u32; 2], of: usize, memory: &mut TensorMemory) -> Result<u32, TensorMisfit> {
+        let used = (u32::MAX >> (32 - 8 * self.shape.kind.factors())) << (8 * self.shape.bytes[of]);
+        let words: [u32; 4] = std::array::from_fn(|quarter| {
+            *memory.cell(QUARTER * quarter as u32 + line % QUARTER, column + line / QUARTER)
+        });
+        match words.iter().position(|word| (word ^ words[0]) & used != 0) {
+            None => Ok(words[0]),
+            Some(quarter) => Err(TensorMisfit::Unsupported(format!(
+                "`tcgen05.mma` with scale factors of {} {line} that differ between lanes {} and {} of tensor memory: all \
+                 four quarters need the same",
+                ["row", "column"][of],
+                line % QUARTER,
+                QUARTER * quarter as u32 + line % QUARTER
+            ))),
+        }
+    }
+}
+
+/// Elements by their scale factors, zeros beyond the depth.
+struct ScaledLines(Vec<[f64; DEPTH]>);
+
+impl ScaledLines {
+    /// The same as singles, where a product of two of these is exactly a single.
+    fn singles(&self) -> Option<Vec<[f32; DEPTH]>> {
+        // A value has 6 bits, so that products of such have a last bit of 2^-110 at least.
+        let fits =
+            |x: &f64| *x == 0.0 || !x.is_finite() || (50.0_f64.exp2().recip()..=50.0_f64.exp2()).contains(&x.abs());
+        let all = self.0.iter().flatten().all(fits);
+        all.then(|| self.0.iter().map(|line| line.map(|x| x as f32)).collect())
+    }
+}
+
+/// d = (a scale_a) (b scale_b) + d for lane `lane` of a frame.
+///
+/// # Errors
+/// What is not supported, or not there.
+pub(crate) fn multiply_scaled(
+    f: &Frame<'_>,
+    lane: usize,
+    kind: ScaledKind,
+    of: &TensorProduct,
+    memory: &mut TensorMemory,
+    shared: &[u8],
+) -> Result<ScaledShape, TensorMisfit> {
+    let operands = ScaledOperands::of(f, lane, kind, of)?;
+    let shape = operands.shape;
+    let (adds, when) = of.adds;
+    let adds = (f.get_p(adds) >> lane & 1 == 1) == when;
+    let d = operands.column(operands.d, shape.columns, memory)?;
+    let mut a = operands.scaled_lines(0, memory, shared)?;
+    let b = operands.scaled_lines(1, memory, shared)?;
+    // The signs of products are those of a.
+    if shape.negates {
+        a.0.iter_mut().flatten().for_each(|x| *x = -*x);
+    }
+    let singles = a.singles().zip(b.singles());
+    let depth = kind.depth() as usize;
+    for (row, column) in (0..shape.rows).flat_map(|row| (0..shape.columns).map(move |column| (row, column))) {
+        let cell = memory.cell(row, d + column);
+        let start = if adds { f32::from_bits(*cell) } else { 0.0 };
+        let [row, column] = [row, column].map(|line| line as usize);
+        let sum = match &singles {
+            Some((a, b)) => a[row].iter().zip(&b[column]).take(depth).fold(start, |sum, (&a, &b)| sum + a * b),
+            None => a.0[row].iter().zip(&b.0[column]).take(depth).fold(start, |sum, (&a, &b)| plus(sum, a * b)),
+        };
+        *cell = canon32(sum);
+    }
+    Ok(shape)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_descriptor_says_types_factors_and_where_these_are() {
+        let of = |kind, bits: u32| ScaledShape::of(kind, bits);
+        // What Triton has for 128 rows and columns of e2m1 with factors of ue4m3, and of e4m3.
+        let four = of(ScaledKind::Four, 136_316_032).unwrap();
+        assert_eq!((four.rows, four.columns, four.powers, four.bytes), (128, 128, false, [0, 0]));
+        assert_eq!([four.a, four.b], [TinyFloat::E2m1; 2]);
+        let base = 8 << 24 | 16 << 17 | 1 << 23;
+        let one = of(ScaledKind::One, base | 3 << 29 | 1 << 4 | 5 << 7 | 3 << 10).unwrap();
+        assert_eq!((one.a, one.b, one.bytes, one.powers), (TinyFloat::E2m1, TinyFloat::E2m3, [3, 1], true));
+        let packed = 1 << 7 | 1 << 10;
+        for (kind, bits, told) in [
+            (ScaledKind::One, base | 2 << 7, "types of a and b"),
+            (ScaledKind::Two, base, "types of a and b"),
+            (ScaledKind::Two, base | packed | 1 << 29, "2 are together"),
+            (ScaledKind::Four, base | packed | 2 << 4, "4 are together"),
+            (ScaledKind::One, base ^ 1 << 23, "`.scale_vec::4X`"),
+            (ScaledKind::One, base | 1 << 31, "k of 96"),
+            (ScaledKind::One, base | 1 << 2, "sparse"),
+            (ScaledKind::One, base | 3 << 7 | 1 << 15, "lie across"),
+            (ScaledKind::One, base ^ 12 << 24, "64 rows"),
+        ] {
+            let found = of(kind, bits).unwrap_err();
+            assert!(found.contains(told), "{found}");
+        }
+    }
+}

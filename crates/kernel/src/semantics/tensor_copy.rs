@@ -1,0 +1,89 @@
+//! Copies from shared memory to tensor memory (`tcgen05.cp`, PTX ISA 9.7.16.9.1), of one CTA.
+//!
+//! A descriptor names rows in shared memory as one of `tcgen05.mma` does the rows of a matrix whose k is
+//! contiguous: row r is line r of a [`SharedMatrix`], of one or two chunks of 16 bytes. A chunk fills four
+//! columns of each lane that its row goes to ([`CopyShape`](super::super::ir::CopyShape)).
+//!
+//! Source: PTX ISA 9.7.16.2.3 (shapes) and 9.7.16.4.1 (descriptor); which lanes a row goes to that goes to
+//! several is in the copy traits of CuTe (`copy_traits_sm100.hpp`). Invariant: cells are written at once,
+//! although a program may count on them only in a later product, or behind an arrival.
+
+use super::super::ir::{Inst, TensorCopy};
+use super::super::tensor_memory::{TENSOR_LANES, TensorMemory};
+use super::Frame;
+use super::matrix_group::CHUNK_BYTES;
+use super::shared_matrix::SharedMatrix;
+use super::tensor_core::TensorMisfit;
+use super::tiny::spread_out;
+
+/// Columns of a chunk.
+const CHUNK_COLUMNS: u32 = CHUNK_BYTES / 4;
+
+/// Where a copy of a lane reads and writes.
+pub(crate) struct CopyOperands {
+    copy: TensorCopy,
+    to: u32,
+    from: SharedMatrix,
+}
+
+impl CopyOperands {
+    /// Those of a lane.
+    ///
+    /// # Errors
+    /// What the descriptor says that is not supported.
+    pub(crate) fn of(f: &Frame<'_>, lane: usize, copy: TensorCopy, inst: &Inst) -> Result<Self, TensorMisfit> {
+        let (to, descriptor) = (f.get32(inst.src[0])[lane], f.get64(inst.src[1])[lane]);
+        let from = SharedMatrix::of_tensor_core(descriptor, false, 1).ok_or_else(|| {
+            let what = "has a swizzle of 32-byte atoms or an absolute stride, which are not supported";
+            TensorMisfit::Unsupported(format!("what `tcgen05.cp` reads ({descriptor:#018x}) {what}"))
+        })?;
+        Ok(CopyOperands { copy, to, from })
+    }
+
+    /// The chunk of a row in shared memory.
+    fn chunk(&self, row: u32, chunk: u32) -> u32 {
+        self.from.byte(row, CHUNK_BYTES * chunk, 1)
+    }
+
+    /// The address of each chunk of shared memory that is read.
+    pub(crate) fn chunks(&self) -> Vec<u32> {
+        let shape = self.copy.shape;
+        (0..shape.rows()).flat_map(|row| (0..shape.chunks()).map(move |chunk| self.chunk(row, chunk))).collect()
+    }
+
+    /// Copies all rows.
+    ///
+    /// # Errors
+    /// Lanes or columns that the CTA has not, or bytes that are not in shared memory.
+    pub(crate) fn copy(&self, memory: &mut TensorMemory, shared: &[u8]) -> Result<(), TensorMisfit> {
+        let (shape, [lane, column]) = (self.copy.shape, [self.to >> 16, self.to & 0xffff]);
+        let columns = CHUNK_COLUMNS * shape.chunks();
+        let [first, replicas, apart] = shape.lanes(shape.rows() - 1);
+        let last = lane + first + apart * (replicas - 1);
+        if last >= TENSOR_LANES || !memory.owns(column..column + columns) {
+            return Err(TensorMisfit::Unsupported(format!(
+                "`tcgen05.cp` to lanes {lane} to {last} and columns {column} to {} of tensor memory, of which its CTA \
+                 has not all",
+                column + columns - 1
+            )));
+        }
+        // Each chunk is read once, and written to all lanes that its row goes to.
+        for (row, chunk) in (0..shape.rows()).flat_map(|row| (0..shape.chunks()).map(move |chunk| (row, chunk))) {
+            let address = self.chunk(row, chunk);
+            let found = shared.get(address as usize..(address + CHUNK_BYTES) as usize);
+            let mut bytes: [u8; CHUNK_BYTES as usize] =
+                found.ok_or(TensorMisfit::Outside(address))?.try_into().expect("a chunk");
+            if let Some(padded) = self.copy.padded {
+                spread_out(padded, &mut bytes);
+            }
+            let [first, replicas, apart] = shape.lanes(row);
+            for to in (0..replicas).map(|n| lane + first + apart * n) {
+                for (n, word) in (0..).zip(bytes.chunks_exact(4)) {
+                    let word = u32::from_le_bytes(word.try_into().expect("a word"));
+                    *memory.cell(to, column + CHUNK_COLUMNS * chunk + n) = word;
+                }
+            }
+        }
+        Ok(())
+    }
+}
