@@ -39,6 +39,7 @@ mod rounding;
 mod shared_matrix;
 mod surface;
 mod tensor_core;
+mod tensor_pair;
 mod video;
 
 use std::sync::OnceLock;
@@ -52,7 +53,10 @@ pub(super) use frame::{Frame, get, merge};
 pub(super) use matrix::multiply;
 pub(super) use matrix_group::{CHUNK_BYTES, GroupMisfit, SharedFactors, multiply_group};
 pub(super) use matrix_sparse::Misfit;
+pub use tensor_core::TensorValues;
 pub(super) use tensor_core::{TensorMisfit, TensorOperands, multiply_in_tensor_memory};
+pub use tensor_pair::PairColumns;
+pub(super) use tensor_pair::{columns_of_pair, multiply_for_pair};
 
 /// Executes instructions one after the other in one register group.
 ///

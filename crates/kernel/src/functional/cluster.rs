@@ -1,4 +1,4 @@
-//! Clusters of the functional driver: the shared memories of their CTAs, and their barrier.
+//! Clusters of the functional driver: the shared and tensor memories of their CTAs, and their barrier.
 //!
 //! The CTAs of a cluster begin together and run in turns. The memory of the one that runs is with it, those
 //! of the others lie here. So a CTA reaches another from its first instruction on; the ISA wants a barrier of
@@ -7,6 +7,8 @@
 use super::super::cluster::{ClusterArrivals, ClusterPhases};
 use super::super::ir::Op;
 use super::super::launch::Launch;
+use super::super::tensor_memory::TensorMemory;
+use super::pairs::PairAllocations;
 
 /// A cluster under way.
 #[derive(Debug)]
@@ -15,18 +17,28 @@ pub(super) struct Cluster {
     pub(super) number: u64,
     /// The shared memory of each CTA by rank; empty of the one that runs, and of those that have ended.
     pub(super) memories: Vec<Vec<u8>>,
+    /// Tensor memories, likewise.
+    pub(super) tensors: Vec<TensorMemory>,
+    pub(super) pairs: PairAllocations,
     pub(super) phases: ClusterPhases,
 }
 
 impl Cluster {
     /// A cluster whose CTAs all begin.
     pub(super) fn new(number: u64, ctas: u32) -> Self {
-        Cluster { number, memories: vec![Vec::new(); ctas as usize], phases: ClusterPhases::new(ctas) }
+        Cluster {
+            number,
+            memories: vec![Vec::new(); ctas as usize],
+            tensors: vec![TensorMemory::default(); ctas as usize],
+            pairs: PairAllocations::new(ctas),
+            phases: ClusterPhases::new(ctas),
+        }
     }
 
-    /// Changes the memory of the CTA of a rank: what was here is with who runs it, or the other way round.
-    pub(super) fn swap(&mut self, rank: u32, memory: &mut Vec<u8>) {
+    /// Changes the memories of the CTA of a rank: what was here is with who runs it, or the other way round.
+    pub(super) fn swap(&mut self, rank: u32, memory: &mut Vec<u8>, tensor: &mut TensorMemory) {
         std::mem::swap(&mut self.memories[rank as usize], memory);
+        std::mem::swap(&mut self.tensors[rank as usize], tensor);
     }
 
     /// The CTA of a rank has ended.
@@ -50,12 +62,19 @@ pub(super) struct Seat {
     pub(super) over: u32,
     /// Warps that wait at it.
     pub(super) waiting: u64,
+    /// A warp waits for columns of tensor memory that the peer CTA has not asked for.
+    pub(super) for_peer: u64,
 }
 
 impl Seat {
     /// The seat of a CTA that begins.
     pub(super) fn new(rank: u32, warps: usize) -> Self {
         Seat { rank, arrivals: ClusterArrivals::new(warps), ..Seat::default() }
+    }
+
+    /// Warps wait for other CTAs.
+    pub(super) fn waits(&self) -> bool {
+        self.waiting | self.for_peer != 0
     }
 }
 

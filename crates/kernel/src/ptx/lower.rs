@@ -40,6 +40,8 @@ pub(super) const HINTS_IGNORED: &str = "cache policies and hints on evictions (`
 pub(super) struct Env<'a> {
     pub(super) file: &'a str,
     pub(super) text: &'a str,
+    /// Addresses of shared variables as values name the CTA (`cluster`, on pairs).
+    pub(super) names_ranks: bool,
     pub(super) symbols: HashMap<&'a str, Symbol<'a>>,
     pub(super) functions: Functions<'a>,
     /// Variables in global and constant memory that functions declare, by the place of their declaration.
@@ -119,6 +121,8 @@ pub(super) struct Lower<'e, 'a> {
     pub(super) subroutines: Vec<(&'a Function<'a>, Vec<(&'a str, Name)>)>,
     /// Functions whose bodies are being lowered, and where their `ret` goes.
     pub(super) calls: Vec<(&'a str, Label)>,
+    /// Its `tcgen05` are of pairs of CTAs, as far as one said so.
+    pub(super) paired: Option<bool>,
     /// The kernel was told that hints on evictions have no effect.
     pub(super) hinted: bool,
     pub(super) guard: Option<(VReg, bool)>,
@@ -138,6 +142,7 @@ impl<'e, 'a> Lower<'e, 'a> {
             shared: HashMap::new(),
             subroutines: Vec::new(),
             calls: Vec::new(),
+            paired: None,
             hinted: false,
             guard: None,
             at: 0..0,

@@ -11,7 +11,7 @@ use super::super::fault::{FaultKind, ProgramFault};
 use super::super::ir::{GroupElements, Inst, LANES, Slot, TensorKind, TensorShape};
 use super::super::launch::Launch;
 use super::super::semantics::{
-    CHUNK_BYTES, Frame, TensorMisfit, TensorOperands, get, merge, multiply_in_tensor_memory,
+    Frame, TensorMisfit, TensorOperands, TensorValues, get, merge, multiply_in_tensor_memory,
 };
 use super::super::tensor_memory::TensorMemory;
 use super::group::tell_chunks;
@@ -27,7 +27,7 @@ pub struct TensorWork {
 }
 
 impl Warp {
-    fn tensor_fault(&self, what: String, launch: &Launch, lane: usize) -> Box<ProgramFault> {
+    pub(super) fn tensor_fault(&self, what: String, launch: &Launch, lane: usize) -> Box<ProgramFault> {
         Box::new(ProgramFault::new(FaultKind::Unsupported(what), launch, self, self.pc(), lane as u32))
     }
 
@@ -177,7 +177,7 @@ impl Warp {
     /// What is not supported, or not there.
     #[cold]
     pub fn multiply_tensor(
-        &mut self,
+        &self,
         inst: &Inst,
         kind: TensorKind,
         launch: &Launch,
@@ -185,12 +185,10 @@ impl Warp {
         memory: &mut TensorMemory,
         shared: &[u8],
     ) -> Result<Vec<TensorWork>, Box<ProgramFault>> {
-        let product = &launch.kernel.tensor.products[inst.imm as usize];
         let mut works = Vec::new();
         for lane in lanes_of(lanes) {
-            let (regs, within) = (&mut self.groups[lane / LANES], lane % LANES);
-            let frame = Frame { regs, consts32: &launch.consts32, consts64: &launch.consts64, mask: u32::MAX };
-            let shape = multiply_in_tensor_memory(&frame, within, kind, product, memory, shared)
+            let values = self.tensor_values(inst, (kind, false), launch, lane);
+            let shape = multiply_in_tensor_memory(&values, memory, shared)
                 .map_err(|misfit| self.tensor_misfit(misfit, lane, launch))?;
             let operations = 2 * shape.rows * shape.columns * shape.elements.depth();
             works.push(TensorWork { elements: shape.elements, operations });
@@ -206,30 +204,35 @@ impl Warp {
     pub fn each_tensor_read(
         &self,
         inst: &Inst,
-        kind: TensorKind,
+        kind: (TensorKind, bool),
         launch: &Launch,
         lanes: u64,
         mut read: impl FnMut(u64, &[u64; 64], u32),
     ) -> Result<(), Box<ProgramFault>> {
-        let product = &launch.kernel.tensor.products[inst.imm as usize];
         for lane in lanes_of(lanes) {
-            let regs = &mut self.groups[lane / LANES].clone();
-            let frame = Frame { regs, consts32: &launch.consts32, consts64: &launch.consts64, mask: u32::MAX };
-            let operands = TensorOperands::of(&frame, lane % LANES, kind, product)
+            let operands = TensorOperands::of(&self.tensor_values(inst, kind, launch, lane))
                 .map_err(|misfit| self.tensor_misfit(misfit, lane, launch))?;
             tell_chunks(&operands.chunks(), &mut read);
         }
         Ok(())
     }
 
-    fn tensor_misfit(&self, misfit: TensorMisfit, lane: usize, launch: &Launch) -> Box<ProgramFault> {
-        let kind = match misfit {
-            TensorMisfit::Unsupported(what) => FaultKind::Unsupported(what),
-            TensorMisfit::Outside(address) => {
-                let hint = format!("the CTA has {} bytes; it is in a matrix of `tcgen05.mma`", launch.shared_bytes);
-                FaultKind::OutOfBounds { address: address.into(), bytes: CHUNK_BYTES, space: "shared", hint }
-            }
-        };
+    /// The operands of a product of a lane, and of a pair of CTAs or not.
+    pub(super) fn tensor_values(
+        &self,
+        inst: &Inst,
+        kind: (TensorKind, bool),
+        launch: &Launch,
+        lane: usize,
+    ) -> TensorValues {
+        let product = &launch.kernel.tensor.products[inst.imm as usize];
+        let regs = &mut self.groups[lane / LANES].clone();
+        let frame = Frame { regs, consts32: &launch.consts32, consts64: &launch.consts64, mask: u32::MAX };
+        TensorValues::of(&frame, lane % LANES, kind, product)
+    }
+
+    pub(super) fn tensor_misfit(&self, misfit: TensorMisfit, lane: usize, launch: &Launch) -> Box<ProgramFault> {
+        let kind = misfit.fault(launch.shared_bytes);
         Box::new(ProgramFault::new(kind, launch, self, self.pc(), lane as u32))
     }
 }
