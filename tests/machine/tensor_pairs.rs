@@ -15,7 +15,7 @@ use durawarp::machine::MachineSpec;
 use durawarp::run::Experiment;
 use durawarp::workload::{Choice, Workload};
 
-const PROGRAM: &str = "tests/machine/pair_matmul";
+pub(crate) const PROGRAM: &str = "tests/machine/pair_matmul";
 
 /// The B200 with this number of SMs, all of one GPC.
 fn with_sms(sms: u32) -> MachineSpec {
@@ -213,6 +213,15 @@ fn who_waits_for_columns_that_the_peer_does_not_ask_for_is_told() {
 #[test]
 fn two_pairs_that_share_tiles_have_the_values_of_their_manifest_and_bits_of_one_thread() {
     check("blackwell-b200", PROGRAM, &[threads(2, Placement::Shuffled(3)), threads(8, Placement::RoundRobin)]);
+}
+
+#[test]
+fn over_a_long_link_an_arrival_waits_for_the_peer_s_part() {
+    // There and back it takes longer than a product and its tail.
+    let outcome = Experiment::of(PROGRAM).machine("blackwell-b200").set("shared.cluster_cycles", 700).run();
+    let outcome = outcome.unwrap_or_else(|faults| panic!("{faults}"));
+    let passed = outcome.verification.as_ref().is_some_and(|check| check.passed);
+    assert!(passed, "values of a product are there when its arrival is: {:?}", outcome.verification);
 }
 
 #[test]

@@ -124,6 +124,7 @@ impl fmt::Display for ClusterMisuse {
                 "an access to shared memory of the CTA of rank {rank}, which has ended: a `barrier.cluster` at the \
                  end keeps it"
             ),
+            // Of bulk copies, and of what goes with them.
             ClusterMisuse::Apart => {
                 write!(f, "the barrier of an asynchronous access lies in another CTA than what it accesses")
             }

@@ -53,6 +53,7 @@ mod slots;
 mod standing;
 mod tensor_memory;
 mod tensor_pair;
+mod tensor_peers;
 mod tensor_steps;
 mod timeline;
 mod traced;

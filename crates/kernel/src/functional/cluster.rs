@@ -8,7 +8,32 @@ use super::super::cluster::{ClusterArrivals, ClusterPhases};
 use super::super::ir::Op;
 use super::super::launch::Launch;
 use super::super::tensor_memory::TensorMemory;
-use super::pairs::PairAllocations;
+
+/// Columns that the CTAs of a cluster allocate in pairs, by rank.
+#[derive(Debug, Default)]
+pub(super) struct PairAllocations {
+    /// A warp waits for the peer: how many columns it asks for.
+    pub(super) asked: Vec<Option<u32>>,
+    /// The peer has come: their address.
+    pub(super) granted: Vec<Option<u32>>,
+}
+
+impl PairAllocations {
+    /// Those of a cluster of so many CTAs, none of which asks.
+    pub(super) fn new(ctas: u32) -> Self {
+        PairAllocations { asked: vec![None; ctas as usize], granted: vec![None; ctas as usize] }
+    }
+
+    /// The warp that waits in the CTA of a rank has its columns: their address.
+    pub(super) fn take(&mut self, rank: u32) -> Option<u32> {
+        self.granted[rank as usize].take()
+    }
+
+    /// The same, which stays.
+    pub(super) fn has(&self, rank: u32) -> bool {
+        self.granted[rank as usize].is_some()
+    }
+}
 
 /// A cluster under way.
 #[derive(Debug)]

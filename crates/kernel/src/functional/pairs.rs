@@ -18,34 +18,8 @@ use super::super::semantics::atomic::arrive_once;
 use super::super::tensor_memory::TensorMemory;
 use super::super::warp::{Warp, lanes_of, multiply_pair, pair_columns};
 use super::access::tell_read;
-use super::cluster::{Cluster, Peers};
+use super::cluster::{Cluster, PairAllocations, Peers};
 use super::interface::{Event, Observer};
-
-/// Columns that the CTAs of a cluster allocate in pairs, by rank.
-#[derive(Debug, Default)]
-pub(super) struct PairAllocations {
-    /// A warp waits for the peer: how many columns it asks for.
-    asked: Vec<Option<u32>>,
-    /// The peer has come: their address.
-    granted: Vec<Option<u32>>,
-}
-
-impl PairAllocations {
-    /// Those of a cluster of so many CTAs, none of which asks.
-    pub(super) fn new(ctas: u32) -> Self {
-        PairAllocations { asked: vec![None; ctas as usize], granted: vec![None; ctas as usize] }
-    }
-
-    /// The warp that waits in the CTA of a rank has its columns: their address.
-    pub(super) fn take(&mut self, rank: u32) -> Option<u32> {
-        self.granted[rank as usize].take()
-    }
-
-    /// The same, which stays.
-    pub(super) fn has(&self, rank: u32) -> bool {
-        self.granted[rank as usize].is_some()
-    }
-}
 
 /// A step of a warp on `lanes`, which are some; it is warp `of.1` of CTA `of.0`. Does not move the pc. False
 /// where the warp waits for the peer of its CTA.
@@ -72,6 +46,7 @@ pub(super) fn step_pair(
     let Some(Peers { rank, cluster }) = peers else { unreachable!("a launch of pairs has clusters") };
     let peer = peer_of(rank, launch.cluster_ctas()).map_err(|misuse| fault(warp, wrong(misuse), first))?;
     match step {
+        // Of the own CTA alone: the peer's warp frees the peer's.
         TensorStep::FreePair => {
             warp.free_columns(inst, launch, lanes, memory)?;
         }
@@ -96,6 +71,7 @@ pub(super) fn step_pair(
             for (lane, values) in warp.pair_products(inst, kind, launch, lanes) {
                 let fault = |kind| fault(warp, kind, lane);
                 let (tensors, memories) = (&mut cluster.tensors, &cluster.memories);
+                // The peer does not run: its memories lie with the cluster.
                 let theirs = (&mut tensors[peer as usize], &memories[peer as usize][..]);
                 let b = [&*shared, theirs.1].map(|shared| pair_columns(&values, shared, launch));
                 let [own, other] = b;
@@ -125,6 +101,7 @@ fn allocate(
         }
         return Ok(None);
     };
+    // The peer waits: both have their columns now, or nobody has.
     if theirs != columns {
         return Err(format!("`tcgen05.alloc.cta_group::2` of {columns} columns, where the peer CTA asks for {theirs}"));
     }
@@ -164,6 +141,7 @@ fn commit(
                 let kind = FaultKind::Asynchronous(what);
                 Box::new(ProgramFault::new(kind, launch, warp, warp.pc(), target.lane))
             };
+            // The own memory is with who runs, the others lie with the cluster.
             let (owner, memory) = match &mut peers {
                 Some(Peers { rank: own, cluster }) if rank != *own => {
                     if cluster.phases.has_ended(rank) {

@@ -31,7 +31,7 @@ use super::lsu::{Lsu, NO_LOAD, Work};
 use super::memory::Share;
 use super::moment::Moment;
 use super::slots::Fault;
-use super::tensor_pair::PairScope;
+use super::tensor_peers::PairScope;
 
 /// Bytes of an `mbarrier`.
 const BARRIER_BYTES: u64 = 8;

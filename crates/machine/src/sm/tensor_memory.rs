@@ -26,7 +26,7 @@ use durawarp_checkpoint::value;
 use durawarp_kernel::tensor_memory::TensorMemory;
 
 use super::parameters::TensorTimes;
-use super::tensor_pair::{OtherBarrier, PairUnit};
+use super::tensor_peers::{OtherBarrier, PairUnit};
 
 /// An arrival behind products.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

@@ -24,207 +24,37 @@
 //! another only by messages. Not modelled: a product that waits here because the tensor core there is busy;
 //! what other CTAs' barriers know of fences.
 
-use std::collections::VecDeque;
-
-use durawarp_checkpoint::value;
-use durawarp_kernel::cluster::peer_of;
+use durawarp_kernel::cluster::ClusterMisuse;
 use durawarp_kernel::fault::{FaultKind, ProgramFault};
 use durawarp_kernel::ir::{Inst, TensorKind};
-use durawarp_kernel::launch::Launch;
-use durawarp_kernel::semantics::{PairColumns, TensorValues};
+use durawarp_kernel::semantics::PairColumns;
+use durawarp_kernel::semantics::atomic::arrive_once;
 use durawarp_kernel::warp::{multiply_pair, pair_columns, pair_work};
 
 use super::core::IssueCore;
 use super::cta::CtaSlot;
 use super::launches::LaunchTable;
-use super::parameters::TensorSpec;
-use super::record::Record;
 use super::slots::Fault;
+use super::tensor_peers::{PairPlace, PairScope, PendingProduct, WaitingCommit};
 use super::wait::Wait;
-use crate::coalescer::lanes_of;
 use crate::remote::{ClusterCta, PairMessage, PairProduct, PairWord};
 
-/// A barrier of another CTA at which somebody arrives, and its SM.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct OtherBarrier {
-    sm: u16,
-    to: ClusterCta,
-    at: u32,
+/// The slot of a CTA that has not ended.
+fn find(core: &IssueCore, of: ClusterCta, scope: PairScope<'_>) -> Option<usize> {
+    let is = |slot: &CtaSlot| slot.left > 0 && slot.cta == of.cta && scope.record.launch(slot.launch) == of.launch;
+    core.ctas.iter().position(is)
 }
 
-value!(record OtherBarrier { sm, to, at });
-
-/// A product of a pair whose answer is not here.
-#[derive(Debug)]
-struct PendingProduct {
-    warp: u8,
-    pc: u32,
-    lane: u32,
-    values: TensorValues,
-    /// The own columns of b.
-    columns: PairColumns,
-}
-
-value!(record PendingProduct { warp, pc, lane, values, columns });
-
-/// What a CTA slot has to do with its peer.
-#[derive(Debug, Default)]
-struct PairSlot {
-    /// The warp slot that allocates, and how many columns.
-    asks: Option<(u8, u32)>,
-    /// Columns that the peer asks for.
-    theirs: Option<u32>,
-    /// The address of those that are had here, or of the peer's, while it is not known that both are.
-    at: Option<u32>,
-    pending: VecDeque<PendingProduct>,
-    /// Products issued, and answered.
-    issued: u64,
-    answered: u64,
-}
-
-value!(record PairSlot { asks, theirs, at, pending, issued, answered });
-
-/// Arrivals that wait for answers.
-#[derive(Debug)]
-pub(super) struct WaitingCommit {
-    slot: u8,
-    cta: u64,
-    /// Products of the slot that are to be answered.
-    behind: u64,
-    at: Vec<u64>,
-    others: Vec<OtherBarrier>,
-}
-
-value!(record WaitingCommit { slot, cta, behind, at, others });
-
-/// Pairs of an SM.
-#[derive(Debug, Default)]
-pub(super) struct PairUnit {
-    /// By CTA slot.
-    slots: Vec<PairSlot>,
-    commits: Vec<WaitingCommit>,
-    /// Messages that leave in this event, and the SMs to which they go.
-    leaving: Vec<(u16, Box<PairMessage>)>,
-}
-
-value!(record PairUnit { slots, commits, leaving });
-
-impl PairUnit {
-    pub(super) fn new(ctas: u32) -> Self {
-        PairUnit { slots: (0..ctas).map(|_| PairSlot::default()).collect(), ..PairUnit::default() }
-    }
-
-    /// A CTA begins in a slot.
-    pub(super) fn begin(&mut self, slot: usize) {
-        self.slots[slot] = PairSlot::default();
-        self.commits.retain(|commit| usize::from(commit.slot) != slot);
-    }
-
-    /// Arrivals behind products of a slot that are not answered wait; without such they are given back.
-    pub(super) fn hold(
-        &mut self,
-        (slot, cta): (u8, u64),
-        at: Vec<u64>,
-        others: Vec<OtherBarrier>,
-    ) -> Option<(Vec<u64>, Vec<OtherBarrier>)> {
-        let of = &self.slots[usize::from(slot)];
-        if of.pending.is_empty() {
-            return Some((at, others));
-        }
-        self.commits.push(WaitingCommit { slot, cta, behind: of.issued, at, others });
-        None
-    }
-
-    /// No product of a slot waits for its answer.
-    #[inline]
-    pub(super) fn is_answered(&self, slot: u8) -> bool {
-        self.slots[usize::from(slot)].pending.is_empty()
-    }
-
-    /// Arrives at barriers of other CTAs.
-    pub(super) fn arrive(&mut self, others: Vec<OtherBarrier>) {
-        let words = others.into_iter().map(|OtherBarrier { sm, to, at }| {
-            (sm, Box::new(PairMessage { to, from: 0, word: PairWord::Arrives { at } }))
-        });
-        self.leaving.extend(words);
-    }
-
-    /// Messages that leave now, and their SMs.
-    pub(super) fn leaving(&mut self) -> std::vec::Drain<'_, (u16, Box<PairMessage>)> {
-        self.leaving.drain(..)
-    }
-
-    /// No message leaves.
-    #[inline]
-    pub(super) fn is_silent(&self) -> bool {
-        self.leaving.is_empty()
-    }
-
-    /// Columns that a warp slot allocates with the peer of its CTA.
-    pub(super) fn asked(&self, warp: usize) -> Option<u32> {
-        let asks = self.slots.iter().filter_map(|slot| slot.asks);
-        asks.into_iter().find(|(of, _)| usize::from(*of) == warp).map(|(_, columns)| columns)
-    }
-}
-
-/// Where the CTA of a slot and its peer are.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct PairPlace {
-    own: ClusterCta,
-    peer: ClusterCta,
-    /// The peer's SM.
-    sm: u16,
-    /// The own SM takes columns first.
-    first: bool,
-}
-
-/// What an SM knows of itself: its number, and those of launches.
-#[derive(Clone, Copy)]
-pub(super) struct PairScope<'a> {
-    pub(super) here: u16,
-    pub(super) record: &'a Record,
-    pub(super) launches: &'a LaunchTable,
-    pub(super) spec: &'a TensorSpec,
-}
-
-impl PairScope<'_> {
-    fn launch(&self, cta: &CtaSlot) -> &Launch {
-        self.launches.at(cta.launch)
-    }
-
-    /// The places of a CTA and its peer.
-    ///
-    /// # Errors
-    /// The cluster has none.
-    fn place(&self, cta: &CtaSlot) -> Result<PairPlace, FaultKind> {
-        let (launch, number) = (self.launch(cta), self.record.launch(cta.launch));
-        let rank = cta.seat.as_ref().map_or(0, |seat| seat.rank);
-        let peer =
-            peer_of(rank, launch.cluster_ctas()).map_err(|misuse| FaultKind::Asynchronous(misuse.to_string()))?;
-        let Some(seat) = &cta.seat else { unreachable!("a CTA of a cluster has its seat") };
-        let sm = seat.sms[peer as usize];
-        let own = ClusterCta { launch: number, cta: cta.cta, rank };
-        let first = (self.here, rank) < (sm, peer);
-        Ok(PairPlace { own, peer: seat.peer(launch, number, cta.cta, peer), sm, first })
-    }
-
-    /// Barriers of other CTAs of a cluster, by their ranks.
-    pub(super) fn others(&self, cta: &CtaSlot, ranks: u16, at: u64) -> Vec<OtherBarrier> {
-        let (launch, number) = (self.launch(cta), self.record.launch(cta.launch));
-        let Some(seat) = &cta.seat else { return Vec::new() };
-        let other = |rank: u32| {
-            let to = seat.peer(launch, number, cta.cta, rank);
-            OtherBarrier { sm: seat.sms[rank as usize], to, at: at as u32 }
-        };
-        let ranks = lanes_of(ranks.into()).map(|rank| rank as u32);
-        ranks.filter(|&rank| rank != seat.rank).map(other).collect()
-    }
-
-    /// The slot of a CTA that has not ended.
-    fn find(&self, core: &IssueCore, of: ClusterCta) -> Option<usize> {
-        let is = |slot: &CtaSlot| slot.left > 0 && slot.cta == of.cta && self.record.launch(slot.launch) == of.launch;
-        core.ctas.iter().position(is)
-    }
+/// Somebody arrives behind products at a barrier of the CTA in a slot.
+///
+/// # Errors
+/// The barrier is not there, or awaits nobody.
+pub(super) fn arrive_in(core: &mut IssueCore, cta: usize, at: u64, launches: &LaunchTable) -> Result<(), Fault> {
+    let Err(misuse) = arrive_once(&mut core.ctas[cta].shared, at) else { return Ok(()) };
+    let warp = core.slots.iter().find(|slot| usize::from(slot.cta) == cta && slot.wait != Wait::NoWarp);
+    let Some(slot) = warp else { return Ok(()) };
+    let lane = slot.warp.live().trailing_zeros().min(31);
+    Err(Box::new(slot.fault(lane, FaultKind::Asynchronous(misuse.to_string()), launches.of(slot))))
 }
 
 /// A fault of a warp slot's instruction.
@@ -257,6 +87,7 @@ pub(super) fn ask(
         return Err(fault_of(core, warp, FaultKind::Unsupported(what), scope));
     }
     let theirs = slot.theirs.take();
+    // Whose turn it is follows from the numbers of the SMs.
     core.enter(warp, Wait::TensorMemory, cycle + 1);
     match (place.first, theirs) {
         (true, Some(theirs)) => take(core, cta, theirs, cycle, scope),
@@ -315,6 +146,7 @@ fn both_have(
     slot.at = None;
     let Some((warp, _)) = slot.asks.take() else { unreachable!("a warp asks") };
     let warp = usize::from(warp);
+    // Columns are numbered alike where both CTAs allocate and free in one order.
     if address != theirs {
         let what = format!(
             "`tcgen05.alloc.cta_group::2` at address {address:#x}, where the peer CTA has its columns at {theirs:#x}: \
@@ -353,6 +185,7 @@ pub(super) fn multiply(
         let fault = |kind| Box::new(ProgramFault::new(kind, launch, &core.slots[warp].warp, pc, lane));
         let work = pair_work(&values, launch).map_err(fault)?;
         let columns = pair_columns(&values, &core.ctas[cta].shared, launch).map_err(fault)?;
+        // The own core begins at once; the own rows are made when the peer's columns are here.
         let start = core.tensor.multiply(cta, scope.spec.tensor_times(work), cycle);
         let product = PairProduct { from: place.own, values, columns: columns.clone(), start };
         send(core, place, scope.here, PairWord::Multiply(product));
@@ -374,7 +207,7 @@ pub(super) fn receive(
     scope: PairScope<'_>,
 ) -> Result<(), Fault> {
     let PairMessage { to, from, word } = message;
-    let found = scope.find(core, to);
+    let found = find(core, to, scope);
     match (word, found) {
         (PairWord::Multiply(product), found) => {
             let to = product.from;
@@ -392,6 +225,7 @@ pub(super) fn receive(
             slot.theirs = Some(columns);
             Ok(())
         }
+        // The first one has waited for it, the second one takes its own behind it.
         (PairWord::Has { columns, address }, Some(cta)) => match core.tensor.pairs.slots[cta].at {
             Some(own) => both_have(core, cta, [own, address], cycle, scope),
             None => {
@@ -399,7 +233,7 @@ pub(super) fn receive(
                 take(core, cta, columns, cycle, scope)
             }
         },
-        (PairWord::Arrives { at }, Some(cta)) => core.arrive_in(cta, at.into(), scope.launches),
+        (PairWord::Arrives { at }, Some(cta)) => arrive_in(core, cta, at.into(), scope.launches),
         (PairWord::Multiplied { columns, done, fault }, Some(cta)) => {
             answered(core, cta, (columns, done, fault), cycle, scope)
         }
@@ -415,9 +249,10 @@ fn answer(
     scope: PairScope<'_>,
 ) -> PairWord {
     let wrong = |what: String| PairWord::Multiplied { columns: PairColumns::new(), done: cycle, fault: Some(what) };
-    let Some(cta) = found else { return wrong(super::cluster::ended(product.from.rank ^ 1)) };
+    let Some(cta) = found else { return wrong(ClusterMisuse::Ended(product.from.rank ^ 1).to_string()) };
     let launch = scope.launches.at(core.ctas[cta].launch);
     let values = &product.values;
+    // What is wrong here is told where the product was issued.
     let done = pair_work(values, launch).and_then(|work| {
         let (memory, shared) = (core.tensor.memory_mut(cta), &core.ctas[cta].shared);
         let columns = pair_columns(values, shared, launch)?;
@@ -465,6 +300,7 @@ fn answered(
         return Err(Box::new(ProgramFault::new(kind, launch, &core.slots[usize::from(warp)].warp, pc, lane)));
     }
     core.tensor.done_by(cta, done.max(cycle));
+    // Arrivals that waited for this answer have their cycle now.
     let is_due = |commit: &mut WaitingCommit| usize::from(commit.slot) == cta && commit.behind <= answered;
     let due: Vec<WaitingCommit> = core.tensor.pairs.commits.extract_if(.., is_due).collect();
     for WaitingCommit { slot, cta, at, others, .. } in due {

@@ -6,7 +6,6 @@
 use durawarp_kernel::fault::FaultKind;
 use durawarp_kernel::ir::{Inst, Op, TensorStep};
 use durawarp_kernel::launch::Launch;
-use durawarp_kernel::semantics::atomic::arrive_once;
 
 use super::core::IssueCore;
 use super::group::read_factors;
@@ -14,7 +13,8 @@ use super::handler_host::SmHost;
 use super::launches::LaunchTable;
 use super::slots::Fault;
 use super::tensor_memory::DueArrival;
-use super::tensor_pair::{self, PairScope};
+use super::tensor_pair::{self, arrive_in};
+use super::tensor_peers::PairScope;
 use super::wait::Wait;
 
 /// An instruction of a warp, issued.
@@ -91,6 +91,7 @@ pub(super) fn step_tensor(
                 core.tensor.multiply(cta, spec.tensor_times(work), cycle);
             }
         }
+        // It waits in any case: the peer's answer comes over the link.
         TensorStep::AllocatePair => {
             let columns = slot.warp.columns_to_allocate(inst, launch, lanes)?;
             tensor_pair::ask(core, warp, columns, cycle, scope)?;
@@ -134,7 +135,7 @@ fn commit(
         }
         core.tensor.pairs.arrive(others);
         for at in at {
-            core.arrive_in(place.into(), at, scope.launches)?;
+            arrive_in(core, place.into(), at, scope.launches)?;
         }
     }
     Ok(())
@@ -168,21 +169,7 @@ pub(super) fn arrive_behind_products(core: &mut IssueCore, cycle: u32, launches:
         if cta.is_free() || cta.cta != number {
             continue;
         }
-        at.into_iter().try_for_each(|at| core.arrive_in(slot.into(), at, launches))?;
+        at.into_iter().try_for_each(|at| arrive_in(core, slot.into(), at, launches))?;
     }
     Ok(())
-}
-
-impl IssueCore {
-    /// Somebody arrives behind products at a barrier of the CTA in a slot.
-    ///
-    /// # Errors
-    /// The barrier is not there, or awaits nobody.
-    pub(super) fn arrive_in(&mut self, cta: usize, at: u64, launches: &LaunchTable) -> Result<(), Fault> {
-        let Err(misuse) = arrive_once(&mut self.ctas[cta].shared, at) else { return Ok(()) };
-        let warp = self.slots.iter().find(|slot| usize::from(slot.cta) == cta && slot.wait != Wait::NoWarp);
-        let Some(slot) = warp else { return Ok(()) };
-        let lane = slot.warp.live().trailing_zeros().min(31);
-        Err(Box::new(slot.fault(lane, FaultKind::Asynchronous(misuse.to_string()), launches.of(slot))))
-    }
 }

@@ -49,7 +49,8 @@ use super::persist;
 use super::requests::{BULK_SHIFT, Stepped};
 use super::seat::Seat;
 use super::slots::{Fault, count};
-use super::tensor_pair::{self, PairScope};
+use super::tensor_pair;
+use super::tensor_peers::PairScope;
 use super::tensor_steps::{TensorIssue, step_tensor};
 use super::traced::await_phase;
 use super::wait::{Account, AfterFence, Wait};
@@ -422,6 +423,7 @@ impl Sm {
             Op::Tensor(step) => {
                 let issue = TensorIssue { warp, step, inst, lanes, cycle };
                 let stepped = self.tensor_step(issue, launches);
+                // Whatever it has come to, the peer hears of it.
                 self.send_pair_words(cx);
                 match stepped {
                     Ok(true) => {}

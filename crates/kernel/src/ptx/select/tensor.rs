@@ -94,6 +94,7 @@ impl<'a> Lower<'_, 'a> {
                         (operands.each_ref(), None, mask)
                     }
                 };
+                // Without the word the barrier is that of the destination.
                 let paired = m.one_of(&CTA_GROUPS).unwrap_or(false);
                 let bulk = Bulk { dimensions, mode, multicast: mask.is_some(), paired, ..plain(BulkKind::Load) };
                 let (shared, tile) = (self.shared_operand(to)?, self.tile_at(tile, offsets, bulk)?);
