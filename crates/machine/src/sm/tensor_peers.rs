@@ -2,8 +2,8 @@
 //! are under way, arrivals that wait for these, and where the other CTA is. What becomes of it is in
 //! `tensor_pair`.
 //!
-//! Invariant: products of a CTA are answered in the order of their issue; messages leave in the event in which
-//! they are made.
+//! Invariant: products of a CTA are answered in the order of their issue; messages leave in the event in
+//! which they are made.
 
 use std::collections::VecDeque;
 
