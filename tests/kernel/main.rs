@@ -32,6 +32,7 @@ mod sparse;
 mod surfaces;
 mod syntax;
 mod tcgen05;
+mod tcgen05_pair;
 mod tensor_maps;
 mod tensors;
 mod totals;

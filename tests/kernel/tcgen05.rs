@@ -444,7 +444,7 @@ fn what_the_isa_leaves_undefined_and_what_is_not_supported_is_told() {
         message
     };
     for (text, told) in [
-        ("tcgen05.mma.cta_group::2.kind::f16 [taddr], d, d, w, p;\n", "products and memory of two CTAs"),
+        ("tcgen05.mma.cta_group::2.kind::f16 [taddr], d, d, w, p;\n", "have the same `.cta_group`"),
         ("tcgen05.mma.sp.cta_group::1.kind::f16 [taddr], d, d, [own], w, p;\n", "products with a sparse a"),
         ("tcgen05.mma.cta_group::1.kind::mxf4 [taddr], d, d, w, p;\n", "`.kind::i8` is supported"),
         ("tcgen05.ld.sync.aligned.32x32b.x2.b32 {w}, [own];\n", "this shape has 2 register(s), found 1"),

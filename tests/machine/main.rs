@@ -52,6 +52,7 @@ mod streams_persist;
 mod swaps16;
 mod tensor_maps;
 mod tensor_memory;
+mod tensor_pairs;
 mod traces;
 mod triton;
 mod unified_l1;

@@ -169,18 +169,6 @@ fn who_waits_for_columns_that_nobody_frees_is_told() {
 }
 
 #[test]
-fn an_arrival_at_a_barrier_of_another_cta_is_refused() {
-    let mut bench = Bench::new(machine("blackwell-b200", "sm.count=8 sm.gpcs=1"));
-    let out = bench.buffer(64, Medium::Dram);
-    let body = ".shared .align 8 .b64 done;\nmov.u32 %r1, done;\nmapa.shared::cluster.u32 %r2, %r1, 1;\n\
-                setp.eq.u32 %p1, %id, 0;\n\
-                @%p1 tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r2];\n";
-    bench.launch(body, 2, 32, (out, 0, 0, 0)).with_directives(".reqnctapercluster 2");
-    let RunEnd::Failed { error, .. } = bench.run_with(&RunOptions::default()).end else { panic!("it is refused") };
-    assert!(error.to_string().contains("at a barrier of another CTA is not supported"), "{error}");
-}
-
-#[test]
 fn machines_without_tensor_memory_refuse_it_before_the_run_and_name_the_one_that_has_some() {
     for name in ["ampere-a100", "hopper-h100", "blackwell-5090"] {
         let fault = Experiment::of(PROGRAMS[0]).machine(name).run().unwrap_err().to_string();

@@ -2,12 +2,18 @@
 //! the same cluster lies, and who has come to the barrier of the cluster.
 //!
 //! ```text
-//! address of .shared::cluster    bits 31..24  0: the own CTA's; else the rank of a CTA in its cluster, and 1
+//! address of .shared::cluster    bits 31..24  0: the own CTA's; else 16 and the rank of a CTA in its cluster
 //!                                bits 23..0   the byte in that CTA's shared memory
 //! ```
 //! A generic address is such an address in the window of shared memory. `mapa` of the own rank gives the own
-//! CTA's plain address; one with the own rank and 1 names the same byte. CTAs are numbered in the grid, x
+//! CTA's plain address; one with 16 and the own rank names the same byte. CTAs are numbered in the grid, x
 //! fastest; the ranks of a cluster, too.
+//!
+//! Two CTAs whose ranks differ in the last bit alone are a *pair* (PTX ISA 9.7.16.1, "CTA pair"), each the
+//! *peer* of the other. Their addresses differ in bit 24: CUTLASS clears it (`Sm100MmaPeerBitMask`) to name
+//! the CTA of even rank, of an address that names a CTA. So in a module with `.cta_group::2` the address of a
+//! variable as a value names the CTA, as on cards (`ptxas` 13.5 makes `LEA` of it and of `SR_CgaCtaId` by 24
+//! bits); elsewhere it is a plain one.
 //!
 //! Source: PTX ISA 9.7.13.4 (`barrier.cluster`), 9.7.9.23 (`mapa`); the layout of an address is ours, since
 //! the ISA leaves it open. Invariants: the functional driver and the timed machine count arrivals here; a
@@ -22,6 +28,12 @@ use smallvec::SmallVec;
 /// Bits of a byte's number in a CTA's shared memory.
 const CTA_BITS: u32 = 24;
 
+/// The bits above that, where they name a CTA, have this beside its rank.
+const NAMED: u32 = 16;
+
+/// No CTA has this rank.
+pub(crate) const NO_RANK: u32 = u32::MAX;
+
 /// CTAs of a cluster, at most: 8 on every machine, 16 where a kernel may (CUDA, "non-portable cluster size").
 pub const MAX_CLUSTER: u32 = 16;
 
@@ -31,13 +43,24 @@ pub const MAX_CLUSTER: u32 = 16;
 /// # Example: the own CTA's address stays as it is
 /// ```
 /// use durawarp_kernel::cluster::{map_address, owner_of};
-/// assert_eq!((map_address(0x10, 3, 3), map_address(0x10, 3, 0)), (0x10, 0x0400_0010));
-/// assert_eq!((owner_of(0x10, 3), owner_of(0x0400_0010, 0)), ((3, 0x10), (3, 0x10)));
+/// assert_eq!((map_address(0x10, 3, 3), map_address(0x10, 3, 0)), (0x10, 0x1300_0010));
+/// // Without bit 24 it is that of the pair's CTA of even rank.
+/// assert_eq!(owner_of(0x1300_0010 & 0xfeff_ffff, 3), (2, 0x10));
+/// assert_eq!((owner_of(0x10, 3), owner_of(0x1300_0010, 0)), ((3, 0x10), (3, 0x10)));
 /// ```
 #[inline]
 pub fn map_address(address: u32, rank: u32, own: u32) -> u32 {
     let byte = address & ((1 << CTA_BITS) - 1);
-    if rank == own { byte } else { rank.wrapping_add(1) << CTA_BITS | byte }
+    if rank == own { byte } else { (rank ^ NAMED) << CTA_BITS | byte }
+}
+
+/// The other CTA of a pair.
+///
+/// # Errors
+/// The cluster has none.
+pub fn peer_of(rank: u32, ctas: u32) -> Result<u32, ClusterMisuse> {
+    let peer = rank ^ 1;
+    if peer < ctas { Ok(peer) } else { Err(ClusterMisuse::NoPeer { rank, ctas }) }
 }
 
 /// The rank of the CTA that an address of shared memory names, and the byte in its memory.
@@ -46,7 +69,7 @@ pub fn owner_of(address: u64, own: u32) -> (u32, u64) {
     let byte = address & ((1 << CTA_BITS) - 1);
     match (address >> CTA_BITS) as u32 {
         0 => (own, byte),
-        named => (named - 1, byte),
+        named => (named ^ NAMED, byte),
     }
 }
 
@@ -67,6 +90,12 @@ pub enum ClusterMisuse {
     Ended(u32),
     /// An asynchronous access and its barrier lie in two CTAs.
     Apart,
+    /// The CTA of this rank has no other one beside it that is its pair's.
+    NoPeer {
+        rank: u32,
+        /// CTAs of the cluster.
+        ctas: u32,
+    },
     /// A mask of CTAs has a rank that the cluster does not have.
     NoBit {
         rank: u32,
@@ -78,7 +107,8 @@ pub enum ClusterMisuse {
 }
 
 value!(choice ClusterMisuse {
-    Arrives, Waits, NoRank { rank, ctas }, Ended(rank), Apart, NoBit { rank, ctas }, Reads(rank),
+    Arrives, Waits, NoRank { rank, ctas }, Ended(rank), Apart, NoPeer { rank, ctas }, NoBit { rank, ctas },
+    Reads(rank),
 });
 
 impl fmt::Display for ClusterMisuse {
@@ -94,9 +124,15 @@ impl fmt::Display for ClusterMisuse {
                 "an access to shared memory of the CTA of rank {rank}, which has ended: a `barrier.cluster` at the \
                  end keeps it"
             ),
+            // Of bulk copies, and of what goes with them.
             ClusterMisuse::Apart => {
                 write!(f, "the barrier of an asynchronous access lies in another CTA than what it accesses")
             }
+            ClusterMisuse::NoPeer { rank, ctas } => write!(
+                f,
+                "`.cta_group::2` by the CTA of rank {rank}, which has no peer: the cluster has {ctas}, where pairs \
+                 take an even number"
+            ),
             ClusterMisuse::NoBit { rank, ctas } => {
                 write!(f, "a mask of CTAs with bit {rank}, and the cluster has {ctas}, whose ranks begin at 0")
             }

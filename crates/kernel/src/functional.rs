@@ -23,6 +23,7 @@ mod copies;
 #[allow(clippy::result_large_err, reason = "a fault ends the run: it is made once")]
 mod cta;
 mod interface;
+mod pairs;
 pub mod races;
 pub mod scrutiny;
 #[allow(clippy::result_large_err, reason = "a fault ends the run: it is made once")]

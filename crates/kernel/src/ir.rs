@@ -230,9 +230,11 @@ pub struct Bulk {
     pub multicast: bool,
     /// Which of its bytes it moves.
     pub moves: BulkBytes,
+    /// Of a load of a tile: its barrier may be that of the other CTA of a pair (`.cta_group::2`).
+    pub paired: bool,
 }
 
-value!(record Bulk { kind, atom, elem, dimensions, mode, multicast, moves });
+value!(record Bulk { kind, atom, elem, dimensions, mode, multicast, moves, paired });
 
 impl Bulk {
     /// What it copies is a tile of a tensor, by a map.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use durawarp_checkpoint::{LoadFault, SharedState, StateReader, StateWriter, Storable as _};
 
-use super::cluster::MAX_CLUSTER;
+use super::cluster::{MAX_CLUSTER, NO_RANK};
 use super::ir::{ConstSource, Inst, Kernel, LANES, Mem, MemKind, Module, SurfaceSize, element, relocate};
 use super::memory::AddressMap;
 use super::traced::CtaSource;
@@ -94,6 +94,16 @@ pub enum LaunchError {
         cluster: [u32; 3],
         /// The most that there may be.
         limit: u32,
+    },
+    /// A kernel of pairs of CTAs whose clusters have no pairs.
+    #[error(
+        "kernel `{kernel}` has instructions of two CTAs (`.cta_group::2`), and clusters of {ctas}: pairs take an even number"
+    )]
+    NoPairs {
+        /// The kernel.
+        kernel: String,
+        /// CTAs of a cluster.
+        ctas: u32,
     },
     /// The kernel leaves the size of clusters to the launch, which does not state it.
     #[error("kernel `{0}` has `.explicitcluster`: its launch states `cluster`")]
@@ -335,6 +345,10 @@ impl Surface {
 /// What is wrong with the clusters of a launch.
 fn cluster_faults(kernel: &Kernel, binding: &Binding<'_>) -> Option<LaunchError> {
     let (name, bounds) = (|| kernel.name.clone(), &kernel.bounds);
+    let ctas = binding.cluster.or(bounds.cluster).map_or(1, |of| of.iter().product());
+    if ctas % 2 == 1 && kernel.is_of_pairs() {
+        return Some(LaunchError::NoPairs { kernel: name(), ctas });
+    }
     let Some(cluster) = binding.cluster.or(bounds.cluster) else {
         return bounds.explicit_cluster.then(|| LaunchError::NoCluster(name()));
     };
@@ -427,6 +441,8 @@ impl Launch {
                 ConstSource::GridDim(axis) => u64::from(binding.grid[usize::from(axis)]),
                 ConstSource::ClusterDim(axis) => u64::from(cluster.map_or(1, |cluster| cluster[usize::from(axis)])),
                 ConstSource::ClusterCtas => u64::from(cluster.map_or(1, |cluster| cluster.iter().product())),
+                ConstSource::OtherRank if cluster.is_some_and(|cluster| cluster != [1; 3]) => NO_RANK.into(),
+                ConstSource::OtherRank => 0,
                 ConstSource::ClusterGrid(axis) => {
                     let axis = usize::from(axis);
                     u64::from(binding.grid[axis] / cluster.map_or(1, |cluster| cluster[axis]))

@@ -205,7 +205,9 @@ fn decode(file: &str, text: &str, stack_bytes: u32) -> Decoded {
     // kernel.
     let param_bank = (module.const_bank.len() as u32).next_multiple_of(PARAM_BANK_ALIGN);
     let grid_workspace = layout::grid_workspace(text, tree.opencl, &mut module);
-    let env = Env { file, text, symbols, statics, functions, kernels, param_bank, grid_workspace, stack_bytes };
+    let names_ranks = text.contains(".cta_group::2");
+    let env =
+        Env { file, text, names_ranks, symbols, statics, functions, kernels, param_bank, grid_workspace, stack_bytes };
     let lines = LineStarts::new(text);
     let name: Arc<str> = file.into();
     let mut kernels = Vec::new();

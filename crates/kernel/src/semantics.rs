@@ -41,6 +41,7 @@ mod shared_matrix;
 mod surface;
 mod tensor_copy;
 mod tensor_core;
+mod tensor_pair;
 mod tiny;
 mod tiny_convert;
 mod video;
@@ -58,7 +59,10 @@ pub(super) use matrix_group::{CHUNK_BYTES, GroupMisfit, SharedFactors, multiply_
 pub(super) use matrix_sparse::Misfit;
 pub(super) use scaled::{ScaledOperands, multiply_scaled};
 pub(super) use tensor_copy::CopyOperands;
+pub use tensor_core::TensorValues;
 pub(super) use tensor_core::{TensorMisfit, TensorOperands, multiply_in_tensor_memory};
+pub use tensor_pair::PairColumns;
+pub(super) use tensor_pair::{columns_of_pair, multiply_for_pair};
 
 /// Executes instructions one after the other in one register group.
 ///

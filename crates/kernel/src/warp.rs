@@ -24,8 +24,10 @@ mod matrix;
 mod memory;
 pub mod prefetch;
 mod tensor;
+mod tensor_pair;
 
 pub use tensor::TensorWork;
+pub use tensor_pair::{CommitTargets, multiply_pair, pair_columns, pair_work};
 
 use durawarp_checkpoint::value;
 use smallvec::SmallVec;

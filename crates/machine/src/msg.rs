@@ -19,7 +19,7 @@ use durawarp_kernel::launch::Launch;
 
 use super::coherence::{CoreMsg, HomeMsg, LineData, OsMsg};
 use super::look::{Lines, Look};
-use super::remote::{ClusterPlaces, ClusterWord, RemoteAccess, RemotePart};
+use super::remote::{ClusterPlaces, ClusterWord, PairMessage, RemoteAccess, RemotePart};
 use super::requester::Requester;
 use super::verbs::{ClientMsg, NicMsg, PersistAck, PosterMsg};
 
@@ -87,6 +87,8 @@ pub enum SmMsg {
     CopiedAnswer(Box<RemotePart>),
     /// From an SM of its GPC: an arrival at the barrier of a cluster.
     Cluster(ClusterWord),
+    /// From an SM of its GPC: a word on the tensor memory of a pair of CTAs.
+    Pair(Box<PairMessage>),
     /// From the command processor: a step of a persist barrier of the kernel.
     Grid(GridOrder),
     /// To its handler.
@@ -108,7 +110,7 @@ pub enum SmMsg {
 value!(choice SmMsg {
     Reply(reply), Credit(credit), Invalidate { line }, Start { launch, at, l1_ways },
     Cta { cta, place, l1_ways, cluster }, Remote(access), RemoteAnswer(access), Copied(part), CopiedAnswer(part),
-    Cluster(word), Grid(order), Peer(message), Cancelled { copy, first },
+    Cluster(word), Pair(message), Grid(order), Peer(message), Cancelled { copy, first },
     PrerequisitesOver { place },
 });
 
@@ -125,6 +127,7 @@ impl SmMsg {
             SmMsg::Copied(part) => part.digest(),
             SmMsg::CopiedAnswer(part) => part.digest().rotate_left(1),
             SmMsg::Cluster(word) => word.digest(),
+            SmMsg::Pair(message) => message.digest(),
             SmMsg::Grid(order) => order.digest(),
             SmMsg::Peer(message) => message.digest(),
             SmMsg::Cancelled { copy, first } => 6 << 60 ^ u64::from(*copy) << 44 ^ first.map_or(0, |first| first + 1),

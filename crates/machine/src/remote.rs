@@ -13,6 +13,7 @@
 use super::line::MAX_LINE_BYTES;
 use durawarp_checkpoint::value;
 use durawarp_kernel::ir::{AtomOp, Elem};
+use durawarp_kernel::semantics::{PairColumns, TensorValues};
 use smallvec::SmallVec;
 
 /// The SMs of the CTAs of a cluster, by rank, and which of them a CTA is.
@@ -50,7 +51,7 @@ pub struct RemoteSource {
 value!(record RemoteSource { sm, warp, pc, load });
 
 /// A CTA, whose shared memory is accessed or who is told of an arrival.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ClusterCta {
     /// Number of its launch in the program.
     pub launch: u32,
@@ -202,6 +203,63 @@ impl RemotePart {
             ^ u64::from(self.from.copy) << 32
             ^ u64::from(self.from.warp)
             ^ u64::from(first) << 8
+    }
+}
+
+/// A product that a CTA of a pair has issued, for the other one.
+#[derive(Debug)]
+pub struct PairProduct {
+    /// Who has issued it.
+    pub from: ClusterCta,
+    pub values: TensorValues,
+    /// The columns of b that are there.
+    pub columns: PairColumns,
+    /// The cycle in which it begins there.
+    pub start: u32,
+}
+
+value!(record PairProduct { from, values, columns, start });
+
+/// What SMs tell each other of the tensor memory of a pair of CTAs (`sm/tensor_pair.rs`).
+#[derive(Debug)]
+pub enum PairWord {
+    /// A warp asks for columns in both.
+    Asks { columns: u32 },
+    /// They are had in one, at an address.
+    Has { columns: u32, address: u32 },
+    /// A product begins.
+    Multiply(PairProduct),
+    /// The part there: its columns of b, the cycle in which it is done, and what was wrong.
+    Multiplied { columns: PairColumns, done: u32, fault: Option<String> },
+    /// Somebody arrives at a barrier behind products.
+    Arrives { at: u32 },
+}
+
+value!(choice PairWord {
+    Asks { columns }, Has { columns, address }, Multiply(product), Multiplied { columns, done, fault }, Arrives { at },
+});
+
+/// A word to a CTA of a cluster, from an SM.
+#[derive(Debug)]
+pub struct PairMessage {
+    pub to: ClusterCta,
+    pub from: u16,
+    pub word: PairWord,
+}
+
+value!(record PairMessage { to, from, word });
+
+impl PairMessage {
+    /// See the head of [`super::packet`].
+    pub fn digest(&self) -> u64 {
+        let word = match &self.word {
+            PairWord::Asks { columns } => u64::from(*columns),
+            PairWord::Has { columns, address } => 1 << 16 ^ u64::from(*columns) << 20 ^ u64::from(*address),
+            PairWord::Multiply(product) => 2 << 16 ^ u64::from(product.start) << 20,
+            PairWord::Multiplied { done, .. } => 3 << 16 ^ u64::from(*done) << 20,
+            PairWord::Arrives { at } => 4 << 16 ^ u64::from(*at) << 20,
+        };
+        4 << 60 ^ self.to.cta << 36 ^ word
     }
 }
 

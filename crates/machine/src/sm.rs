@@ -52,6 +52,8 @@ mod seat;
 mod slots;
 mod standing;
 mod tensor_memory;
+mod tensor_pair;
+mod tensor_peers;
 mod tensor_steps;
 mod timeline;
 mod traced;
@@ -401,11 +403,13 @@ impl Sm {
         while let Some(load) = self.core.copies.take_landed(cycle) {
             self.land(load, cycle, launches, cx);
         }
-        if self.core.tensor.due() <= cycle
-            && let Err(fault) = tensor_steps::arrive_behind_products(&mut self.core, cycle, launches)
-        {
-            self.fail(*fault, cx);
-            return;
+        if self.core.tensor.due() <= cycle {
+            let arrived = tensor_steps::arrive_behind_products(&mut self.core, cycle, launches);
+            self.send_pair_words(cx);
+            if let Err(fault) = arrived {
+                self.fail(*fault, cx);
+                return;
+            }
         }
         self.step_lsu(cycle, launches, cx);
         if self.engine.is_busy() {
@@ -582,6 +586,9 @@ impl Receiver for Sm {
             }
             SmMsg::Cluster(word) => {
                 self.with_launches(|sm, launches| sm.cluster_word(word, cycle, launches));
+            }
+            SmMsg::Pair(message) => {
+                self.with_launches(|sm, launches| sm.pair_word(*message, cycle, launches, cx));
             }
             SmMsg::Cancelled { copy, first } => {
                 self.with_launches(|sm, launches| sm.cancelled(copy, first, cycle, launches, cx));

@@ -212,13 +212,13 @@ pub(super) fn check_pm(
 #[cold]
 pub(super) fn tell_read(
     observer: &mut Observer<'_>,
-    (cta, warp): (u64, u32),
+    ((cta, warp), owner): ((u64, u32), u64),
     pc: u32,
     lanes: u64,
     addresses: &[u64; 64],
     bytes: u32,
 ) {
     let (space, kind) = (Space::Shared, AccessKind::Read);
-    let access = WarpAccess { cta, warp, owner: cta, pc, space, kind, lanes, addresses, bytes, changes: 0 };
+    let access = WarpAccess { cta, warp, owner, pc, space, kind, lanes, addresses, bytes, changes: 0 };
     (observer.tell)(Event::Accessed(&access));
 }

@@ -92,15 +92,17 @@ fn copy(
             _ => answered.map(Vec::from),
         };
         let Memories { global, shared, peers, .. } = memories;
-        for rank in operands.ranks() {
-            let to = memory_of(rank, shared, peers).map_err(|misuse| FaultKind::Asynchronous(misuse.to_string()))?;
+        for (rank, barrier_rank) in operands.ranks().zip(operands.barrier_ranks()) {
+            let wrong = |misuse: ClusterMisuse| FaultKind::Asynchronous(misuse.to_string());
+            let to = memory_of(rank, shared, peers).map_err(wrong)?;
             match sent.as_deref() {
                 Some(sent) => {
                     put_elements(bulk.atom, bulk.elem, &mut to[operands.shared as usize..][..sent.len()], sent);
                 }
                 None => bring(operands, global, to),
             }
-            complete_bytes(to, operands.barrier, operands.bytes)
+            let at = memory_of(barrier_rank, shared, peers).map_err(wrong)?;
+            complete_bytes(at, operands.barrier, operands.bytes)
                 .map_err(|misuse| FaultKind::Asynchronous(misuse.to_string()))?;
         }
         return Ok(());
@@ -182,7 +184,11 @@ fn watch(watcher: &mut Watcher<'_>, pc: u32, bulk: Bulk, lane: u32, operands: &B
     }
     if bulk.kind.completes() {
         let barrier = operands.barrier;
-        owners.iter().for_each(|&owner| (watcher.observer)(Event::Completes { cta, warp, owner, barrier }));
+        let of_barriers: SmallVec<[u64; 1]> = match operands.barrier_of_pair {
+            None => owners,
+            Some(_) => operands.barrier_ranks().map(|rank| launch.cta_of(launch.cluster_of(cta).0, rank)).collect(),
+        };
+        of_barriers.iter().for_each(|&owner| (watcher.observer)(Event::Completes { cta, warp, owner, barrier }));
     }
 }
 

@@ -61,7 +61,9 @@ impl RaceWatch<'_> {
                 know(Party::Reads, last);
                 know(Party::Writes, last);
             }
-            Op::Tensor(TensorStep::Multiply(_) | TensorStep::Copy(_)) => under_way.tensor_products += 1,
+            Op::Tensor(TensorStep::Multiply(_) | TensorStep::MultiplyPair(_) | TensorStep::Copy(_)) => {
+                under_way.tensor_products += 1;
+            }
             Op::WarpGroup(GroupStep::Multiply) => under_way.products += 1,
             Op::WarpGroup(GroupStep::Commit) => under_way.committed_products.push(under_way.products),
             Op::WarpGroup(GroupStep::Wait(left)) => {
@@ -78,9 +80,20 @@ impl RaceWatch<'_> {
     }
 
     /// A warp arrives at a barrier behind its products in tensor memory: who tests that knows of their end.
-    pub(super) fn commits(&mut self, cta: u64, warp: u32, barrier: u64) {
+    pub(super) fn commits(&mut self, cta: u64, warp: u32, owner: u64, barrier: u64) {
         let products = self.cta(cta).under_way[warp as usize].tensor_products;
-        self.ends_at(cta, (Party::TensorProducts.of(warp, self.warps), products), cta, barrier);
+        self.ends_at(cta, (Party::TensorProducts.of(warp, self.warps), products), owner, barrier);
+    }
+
+    /// The same, and of what the warp knows, as of any arrival.
+    pub(super) fn commits_to(&mut self, cta: u64, warp: u32, owner: u64, barrier: u64) {
+        self.commits(cta, warp, owner, barrier);
+        let known = self.cta(cta).warps[warp as usize].clone();
+        let flag = self.cta(owner).shared.flags.entry(barrier / WORD).or_default();
+        flag.device.join(&known.seen);
+        flag.proxied.iter_mut().zip(&known.proxied).for_each(|(all, own)| all.join(own));
+        let parties = self.parties;
+        self.cta(cta).warps[warp as usize].seen.advance(cta, warp, parties);
     }
 
     /// Who tests a barrier knows of what a party has done up to a clock.

@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use super::super::fault::{FaultKind, ProgramFault};
 use super::super::ir::{
     Barrier, BarrierRed, Bulk, ClusterStep, Gathering, GroupStep, Guard, Inst, MachineRead, MemKind, Op, StoreHint,
+    TensorStep,
 };
 use super::super::launch::Launch;
 use super::super::memory::FlatMemory;
@@ -21,6 +22,7 @@ use super::alone::{Surroundings, repeats};
 use super::bulk::{execute_bulk, tell_bulk};
 use super::cluster::{Cluster, Peers, Seat};
 use super::interface::{Counts, Event, Limits, Observer, RunError, SLICE, Start, Starts, Writer};
+use super::pairs::step_pair;
 use super::spaces::{Memories, Watcher};
 use super::tensor::step_tensor;
 use super::unbegun::Unbegun;
@@ -126,7 +128,7 @@ impl Cta {
     /// It begins as the CTA of a rank of its cluster, where its memory lies while others run.
     pub(super) fn join(&mut self, cluster: &mut Cluster, rank: u32) {
         self.seat = Some(Seat::new(rank, self.warps.len()));
-        cluster.swap(rank, &mut self.shared);
+        cluster.swap(rank, &mut self.shared, &mut self.tensor);
     }
 
     /// [`Cta::run`] of a CTA of a cluster.
@@ -142,13 +144,13 @@ impl Cta {
         unbegun: &mut Unbegun,
     ) -> Result<CtaProgress, RunError> {
         let Some(rank) = self.rank() else { unreachable!("a CTA of a cluster has its place") };
-        cluster.swap(rank, &mut self.shared);
+        cluster.swap(rank, &mut self.shared, &mut self.tensor);
         self.follow(cluster, launch, observer).map_err(RunError::Fault)?;
         let progress = self.run(launch, memory, counts, budget, observer, unbegun, &mut Some(cluster))?;
         if progress == CtaProgress::Done {
             cluster.end(rank);
         } else {
-            cluster.swap(rank, &mut self.shared);
+            cluster.swap(rank, &mut self.shared, &mut self.tensor);
         }
         Ok(progress)
     }
@@ -161,11 +163,21 @@ impl Cta {
     /// Goes on with the phases of the cluster's barrier that are over: warps that waited pass.
     fn follow(
         &mut self,
-        cluster: &Cluster,
+        cluster: &mut Cluster,
         launch: &Launch,
         observer: &mut Option<Observer<'_>>,
     ) -> Result<(), Box<ProgramFault>> {
         let Some(seat) = &mut self.seat else { return Ok(()) };
+        if seat.for_peer != 0
+            && let Some(address) = cluster.pairs.take(seat.rank)
+        {
+            let w = std::mem::take(&mut seat.for_peer).trailing_zeros() as usize;
+            let inst = &launch.kernel.code[self.warps[w].pc() as usize];
+            let lanes = self.warps[w].guarded(inst);
+            self.warps[w].write_tensor_result(inst.dst[0], lanes, address);
+            self.warps[w].advance();
+            self.runnable |= 1 << w;
+        }
         while seat.over < cluster.phases.over() {
             seat.over += 1;
             seat.arrivals.end_phase();
@@ -254,7 +266,7 @@ impl Cta {
             if self.at_grid == self.live {
                 return Ok(CtaProgress::AtGrid);
             }
-            if self.runnable == 0 && self.seat.as_ref().is_some_and(|seat| seat.waiting != 0) {
+            if self.runnable == 0 && self.seat.as_ref().is_some_and(Seat::waits) {
                 return Ok(CtaProgress::AtCluster);
             }
             if self.runnable == 0 {
@@ -450,6 +462,12 @@ impl Cta {
                     }
                     self.warps[w].advance();
                 }
+                Op::Tensor(step) if lanes != 0 && (step.is_of_pairs() || step == TensorStep::CommitTo) => {
+                    let goes_on = self.pair(w, step, (inst, lanes), launch, observer, cluster);
+                    if !goes_on.map_err(RunError::Fault)? {
+                        return Ok(());
+                    }
+                }
                 Op::Tensor(step) => {
                     if lanes != 0 {
                         let (warp, of) = (&mut self.warps[w], (self.index, w as u32));
@@ -470,6 +488,32 @@ impl Cta {
         Ok(())
     }
 
+    /// A step of a pair of CTAs, or an arrival in several; false where the warp waits for the peer.
+    #[cold]
+    fn pair(
+        &mut self,
+        w: usize,
+        step: TensorStep,
+        on: (&Inst, u64),
+        launch: &Launch,
+        observer: &mut Option<Observer<'_>>,
+        cluster: &mut Option<&mut Cluster>,
+    ) -> Result<bool, Box<ProgramFault>> {
+        let rank = self.seat.as_ref().map_or(0, |seat| seat.rank);
+        let peers = cluster.as_mut().map(|cluster| Peers { rank, cluster });
+        let (warp, of) = (&mut self.warps[w], (self.index, w as u32));
+        let memories = (&mut self.tensor, &mut self.shared[..]);
+        let goes_on = step_pair((warp, of), step, on, launch, memories, peers, observer)?;
+        match &mut self.seat {
+            Some(seat) if !goes_on => {
+                seat.for_peer |= 1 << w;
+                self.runnable &= !(1 << w);
+            }
+            _ => self.warps[w].advance(),
+        }
+        Ok(goes_on)
+    }
+
     /// A step of products of four warps. Products are done at once here: nothing is left to wait for.
     fn warp_group(
         &mut self,
@@ -487,7 +531,7 @@ impl Cta {
         if let Some(observer) = observer.as_mut().filter(|observer| observer.wanted.accesses) {
             let of = (cta, w as u32);
             warp.each_group_read(inst, launch, lanes, |lanes, addresses, bytes| {
-                tell_read(observer, of, warp.pc(), lanes, addresses, bytes);
+                tell_read(observer, (of, cta), warp.pc(), lanes, addresses, bytes);
             })
             .map_err(RunError::Fault)?;
         }
@@ -637,7 +681,7 @@ impl Cta {
     /// Every warp that does not wait repeats itself, as long as memory stays as it is.
     pub(super) fn repeats(&mut self, launch: &Launch, memory: &mut FlatMemory) -> bool {
         let (warps, shared, stale) = (&self.warps, &mut self.shared, &BTreeMap::new());
-        let at_cluster = self.seat.as_ref().is_some_and(|seat| seat.waiting != 0);
+        let at_cluster = self.seat.as_ref().is_some_and(Seat::waits);
         (self.runnable != 0 || at_cluster)
             && lanes_of(self.runnable).all(|w| {
                 let around = &mut Surroundings { launch, memory, shared, stale, caches_loads: false };
@@ -652,9 +696,12 @@ impl Cta {
             return false;
         }
         let rank = self.rank().unwrap_or_default();
-        cluster.swap(rank, &mut self.shared);
+        if cluster.pairs.has(rank) {
+            return false;
+        }
+        cluster.swap(rank, &mut self.shared, &mut self.tensor);
         let repeats = self.repeats(launch, memory);
-        cluster.swap(rank, &mut self.shared);
+        cluster.swap(rank, &mut self.shared, &mut self.tensor);
         repeats
     }
 
@@ -694,6 +741,10 @@ impl Cta {
         let at_cluster = self.seat.as_ref().map_or(0, |seat| seat.waiting);
         if at_cluster != 0 {
             waiting.push(told(at_cluster, format!("barrier.cluster of {} CTAs", launch.cluster_ctas())));
+        }
+        let for_peer = self.seat.as_ref().map_or(0, |seat| seat.for_peer);
+        if for_peer != 0 {
+            waiting.push(told(for_peer, "tcgen05.alloc.cta_group::2 of the peer CTA".to_owned()));
         }
         RunError::Deadlock {
             kernel: launch.kernel.name.clone(),

@@ -175,6 +175,17 @@ pub enum Event<'a> {
         /// Address of the barrier.
         barrier: u64,
     },
+    /// A warp arrives at a barrier behind its products in tensor memory, as one of several.
+    Commits {
+        /// CTA number.
+        cta: u64,
+        /// Warp of that CTA.
+        warp: u32,
+        /// The CTA in whose shared memory the barrier is.
+        owner: u64,
+        /// Address of the barrier.
+        barrier: u64,
+    },
     /// Every CTA has arrived at `pm.barrier.kr`, or has ended.
     Gathered,
     /// A CTA has ended.

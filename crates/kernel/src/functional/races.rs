@@ -219,6 +219,7 @@ impl<'a> RaceWatch<'a> {
             Event::Issued { cta, warp, pc, lanes, .. } if lanes != 0 => self.issued(cta, warp, pc),
             Event::Accessed(access) => self.accessed(access),
             Event::Completes { cta, warp, owner, barrier } => self.completes(cta, warp, owner, barrier),
+            Event::Commits { cta, warp, owner, barrier } => self.commits_to(cta, warp, owner, barrier),
             Event::Arrived { cta, warp, barrier } => {
                 let parties = self.parties;
                 let of_cta = self.cta(cta);
@@ -321,7 +322,7 @@ impl<'a> RaceWatch<'a> {
         }
         if mem.atom == AtomOp::Phase(PhaseOp::ArriveBehindProducts) {
             let at = lanes_of(access.lanes).map(|lane| access.addresses[lane]);
-            at.for_each(|at| self.commits(access.cta, access.warp, at));
+            at.for_each(|at| self.commits(access.cta, access.warp, access.owner, at));
         }
         let (warps, parties) = (self.warps as u32, self.parties);
         self.cta(access.cta);

@@ -43,8 +43,8 @@ pub(super) fn step_tensor(
         TensorStep::Store(shape) => warp.transfer_tensor(inst, (shape, false), launch, lanes, memory)?,
         TensorStep::Multiply(kind) => {
             if let Some(observer) = observer.as_mut().filter(|observer| observer.wanted.accesses) {
-                warp.each_tensor_read(inst, kind, launch, lanes, |lanes, addresses, bytes| {
-                    tell_read(observer, of, warp.pc(), lanes, addresses, bytes);
+                warp.each_tensor_read(inst, (kind, false), launch, lanes, |lanes, addresses, bytes| {
+                    tell_read(observer, (of, of.0), warp.pc(), lanes, addresses, bytes);
                 })?;
             }
             warp.multiply_tensor(inst, kind, launch, lanes, memory, shared)?;
@@ -53,10 +53,13 @@ pub(super) fn step_tensor(
         TensorStep::Copy(copy) => {
             if let Some(observer) = observer.as_mut().filter(|observer| observer.wanted.accesses) {
                 warp.each_copy_read(inst, copy, launch, lanes, |lanes, addresses, bytes| {
-                    tell_read(observer, of, warp.pc(), lanes, addresses, bytes);
+                    tell_read(observer, (of, of.0), warp.pc(), lanes, addresses, bytes);
                 })?;
             }
             warp.copy_to_tensor_memory(inst, copy, launch, lanes, memory, shared)?;
+        }
+        TensorStep::AllocatePair | TensorStep::FreePair | TensorStep::MultiplyPair(_) | TensorStep::CommitTo => {
+            unreachable!("`step_pair` has what is of several CTAs")
         }
     }
     Ok(())

@@ -193,7 +193,7 @@ fn reads_shared(inst: &Inst) -> bool {
         Op::Mem(mem) => mem.kind != MemKind::Store && matches!(mem.space, Space::Shared | Space::Generic),
         Op::Bulk(bulk) => bulk.kind.reads_shared(),
         Op::WarpGroup(step) => step == GroupStep::Multiply,
-        Op::Tensor(step) => matches!(step, TensorStep::Multiply(_) | TensorStep::Copy(_)),
+        Op::Tensor(step) => step.multiplies().is_some() || matches!(step, TensorStep::Copy(_)),
         _ => false,
     }
 }

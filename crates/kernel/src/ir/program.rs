@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use durawarp_base::diagnostic::Diagnostic;
 
-use super::{Class, Elem, Fragments, GroupProduct, Hazards, Inst, OperandReads, Slot, SourcePos, TensorTables};
+use super::{Class, Elem, Fragments, GroupProduct, Hazards, Inst, Op, OperandReads, Slot, SourcePos, TensorTables};
 
 /// A kernel parameter as declared.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
@@ -71,6 +71,8 @@ pub enum ConstSource {
     ClusterDim(u8),
     /// `%cluster_nctarank`.
     ClusterCtas,
+    /// A rank that no CTA has, in a launch with clusters; else 0, the own one.
+    OtherRank,
     /// `%nclusterid`, component 0 to 2.
     ClusterGrid(u8),
     /// `%is_explicit_cluster`, 0 or 1.
@@ -209,6 +211,15 @@ impl Kernel {
     pub fn is_cooperative(&self) -> bool {
         let mut sources = self.consts32.iter().chain(&self.consts64);
         sources.any(|source| matches!(source, ConstSource::GridWorkspace { .. }))
+    }
+
+    /// It has instructions of pairs of CTAs (`.cta_group::2`).
+    pub fn is_of_pairs(&self) -> bool {
+        self.code.iter().any(|inst| match inst.op {
+            Op::Tensor(step) => step.is_of_pairs(),
+            Op::Bulk(bulk) => bulk.paired,
+            _ => false,
+        })
     }
 
     /// Scoreboard entries a warp needs: every register and the always-ready one.

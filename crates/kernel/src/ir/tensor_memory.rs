@@ -3,6 +3,8 @@
 //! Registers of a load or store are more than an instruction has room for, as are operands of a product: both
 //! are in tables of the kernel (`Kernel::tensor`). Operands are slots.
 
+use durawarp_checkpoint::value;
+
 use super::tensor_scaled::{ScaledKind, TensorCopy};
 use super::warp_group::GroupElements;
 
@@ -29,11 +31,22 @@ pub enum TensorStep {
     /// Each lane copies what the descriptor in `src[1]` names in shared memory to address `src[0]`
     /// (`tcgen05.cp`).
     Copy(TensorCopy),
+    /// As [`TensorStep::Allocate`], in both CTAs of a pair, of each of which a warp does so
+    /// (`tcgen05.alloc.cta_group::2`).
+    AllocatePair,
+    /// As [`TensorStep::Free`], of which a warp of each CTA of a pair does its own CTA's part
+    /// (`tcgen05.dealloc.cta_group::2`).
+    FreePair,
+    /// As [`TensorStep::Multiply`], of both CTAs of a pair.
+    MultiplyPair(TensorKind),
+    /// Arrives behind the products so far at the barrier of the address `src[0]`, of 32 bits, in each CTA of
+    /// the mask `src[1]` (`tcgen05.commit.multicast::cluster`).
+    CommitTo,
 }
 
 impl TensorStep {
     /// The instruction's name.
-    pub fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             TensorStep::Allocate => "tcgen05.alloc",
             TensorStep::Free => "tcgen05.dealloc",
@@ -44,6 +57,23 @@ impl TensorStep {
             TensorStep::WaitStores => "tcgen05.wait::st",
             TensorStep::Multiply(_) => "tcgen05.mma",
             TensorStep::Copy(_) => "tcgen05.cp",
+            TensorStep::AllocatePair => "tcgen05.alloc.cta_group::2",
+            TensorStep::FreePair => "tcgen05.dealloc.cta_group::2",
+            TensorStep::MultiplyPair(_) => "tcgen05.mma.cta_group::2",
+            TensorStep::CommitTo => "tcgen05.commit.multicast::cluster",
+        }
+    }
+
+    /// It is of both CTAs of a pair.
+    pub fn is_of_pairs(self) -> bool {
+        matches!(self, TensorStep::AllocatePair | TensorStep::FreePair | TensorStep::MultiplyPair(_))
+    }
+
+    /// The kind of a product.
+    pub fn multiplies(self) -> Option<TensorKind> {
+        match self {
+            TensorStep::Multiply(kind) | TensorStep::MultiplyPair(kind) => Some(kind),
+            _ => None,
         }
     }
 }
@@ -100,6 +130,8 @@ pub enum TensorKind {
     Scaled(ScaledKind),
 }
 
+value!(choice TensorKind { Half, Tf32, Fp8, Bytes, Scaled(kind) });
+
 impl TensorKind {
     /// Elements of a and b, as far as the time of a product depends on them.
     pub fn elements(self) -> GroupElements {
@@ -146,8 +178,9 @@ pub struct TensorProduct {
     pub instruction: u16,
     /// A predicate, and what it is where d is added to; else d starts from 0.
     pub adds: (u16, bool),
-    /// Masks of lanes of d that stay as they are; `NONE` where absent.
-    pub disabled: [u16; 4],
+    /// Masks of lanes of d that stay as they are; `NONE` where absent. Of a pair, those of the CTA of odd
+    /// rank come last.
+    pub disabled: [u16; 8],
     /// d counts as 2 to the power of minus this (`scale-input-d`).
     pub scale: u8,
     /// Of scaled blocks, addresses in tensor memory of the scale factors of a and b.

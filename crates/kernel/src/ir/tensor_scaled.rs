@@ -1,6 +1,8 @@
 //! Products with scaled blocks and copies to tensor memory (`tcgen05.mma ... .block_scale`, `tcgen05.cp`,
 //! PTX ISA 9.7.16.10.7 and 9.7.16.9.1), as instructions name them.
 
+use durawarp_checkpoint::value;
+
 /// Scale factors of a row of a and of a column of b, and with them the elements of each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ScaledKind {
@@ -11,6 +13,8 @@ pub enum ScaledKind {
     /// `.kind::mxf4nvf4` with `.scale_vec::4X`: four of 64 elements of 4 bits.
     Four,
 }
+
+value!(choice ScaledKind { One, Two, Four });
 
 impl ScaledKind {
     /// Factors of a row of a.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::super::cfg::{Blocks, Flow};
 use super::super::ir::{
     Class, ConstSource, Fragments, GroupFactor, GroupOperands, GroupProduct, Guard, Hazards, Inst, Kernel, NEVER, NONE,
-    Op, Param, Slot, SourcePos, Special, TensorProduct, TensorTables, TensorVector,
+    Op, Param, Slot, SourcePos, Special, TensorKind, TensorProduct, TensorStep, TensorTables, TensorVector,
 };
 use super::super::launch::MAX_SHARED;
 use super::super::memory::SHARED_WINDOW;
@@ -214,9 +214,13 @@ impl Numbering<'_> {
 
     fn tensor_product(&self, draft: &Draft, a_in_tensor_memory: bool, adds: bool, scale: u8) -> TensorProduct {
         let [d, a, b, instruction] = draft.src.map(|arg| self.slot(arg));
-        let disabled = std::array::from_fn(|n| self.slot(draft.more[1 + n]));
         let adds = (self.slot(draft.more[0]), adds);
-        let scales = [5, 6].map(|n| self.slot(draft.more[n]));
+        // A product of scaled blocks has no masks: their places have the addresses of factors.
+        let is_scaled = matches!(draft.op, DraftOp::Op(Op::Tensor(TensorStep::Multiply(TensorKind::Scaled(_)))));
+        let (masks, factors) = if is_scaled { (0, 2) } else { (8, 0) };
+        let more = |count: usize, n: usize| if n < count { self.slot(draft.more[1 + n]) } else { NONE };
+        let disabled = std::array::from_fn(|n| more(masks, n));
+        let scales = std::array::from_fn(|n| more(factors, n));
         TensorProduct { d, a, a_in_tensor_memory, b, instruction, adds, disabled, scale, scales }
     }
 

@@ -47,6 +47,8 @@ pub(super) const TOLD_ONCE: [&str; 2] = [HINTS_IGNORED, ONE_OF_A_TEAM];
 pub(super) struct Env<'a> {
     pub(super) file: &'a str,
     pub(super) text: &'a str,
+    /// Addresses of shared variables as values name the CTA (`cluster`, on pairs).
+    pub(super) names_ranks: bool,
     pub(super) symbols: HashMap<&'a str, Symbol<'a>>,
     pub(super) functions: Functions<'a>,
     /// Variables in global and constant memory that functions declare, by the place of their declaration.
@@ -140,6 +142,8 @@ pub(super) struct Lower<'e, 'a> {
     /// Of [`TOLD_ONCE`], by its place: the kernel was told.
     told: [bool; TOLD_ONCE.len()],
     pub(super) inlining: Inlining,
+    /// Its `tcgen05` are of pairs of CTAs, as far as one said so.
+    pub(super) paired: Option<bool>,
     pub(super) guard: Option<(VReg, bool)>,
     pub(super) at: Bytes,
 }
@@ -159,6 +163,7 @@ impl<'e, 'a> Lower<'e, 'a> {
             calls: Vec::new(),
             told: [false; TOLD_ONCE.len()],
             inlining,
+            paired: None,
             guard: None,
             at: 0..0,
         }

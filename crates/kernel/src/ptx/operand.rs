@@ -196,7 +196,10 @@ impl<'a> Lower<'_, 'a> {
                 }
                 None => self.unknown_register(name, component, operand),
             },
-            OperandKind::Name { name, component: None, offset } => self.address_of(name, offset, operand, bank),
+            OperandKind::Name { name, component: None, offset } => {
+                let address = self.address_of(name, offset, operand, bank)?;
+                if self.env.names_ranks { self.with_rank(name, address, bank) } else { Ok(address) }
+            }
             _ => self.literal(operand, ty),
         }
     }
@@ -285,6 +288,21 @@ impl<'a> Lower<'_, 'a> {
             _ => return Err(self.fault(operand.at.clone(), format!("expected an operand of type {ty}"))),
         };
         Ok(self.body.literal(ty.bank(), bits))
+    }
+
+    /// The address of a variable as a value that names the own CTA, where it lies in shared memory.
+    #[cold]
+    fn with_rank(&mut self, name: &str, address: Arg, bank: Bank) -> Lowered<Arg> {
+        if !matches!(self.name(name)?, Some(Name::Shared(_) | Name::DynamicShared)) {
+            return Ok(address);
+        }
+        let named = Arg::Reg(self.body.register(bank));
+        let rank = self.body.special(Special::ClusterRank);
+        // It stays as it is where the launch has no clusters.
+        let other = self.body.constant(Bank::R32, Const::Source(ConstSource::OtherRank));
+        let op = Op::Alu(AluOp::MapShared(bank == Bank::R64));
+        self.emit(op, Timing::Logic, &[named], &[address, rank, other], 0);
+        Ok(named)
     }
 
     /// The address of a variable as a value: within its own state space (global addresses are flat).

@@ -1,5 +1,6 @@
-//! Products that sum in tensor memory (`tcgen05.mma`, PTX ISA 9.7.16.10), of one CTA: d = a b + d of 64 or
-//! 128 rows, with a from shared or tensor memory and b from shared memory.
+//! Products that sum in tensor memory (`tcgen05.mma`, PTX ISA 9.7.16.10): d = a b + d of 64 or 128 rows of a
+//! CTA, with a from shared or tensor memory and b from shared memory. What a pair of CTAs makes of it is in
+//! `tensor_pair`.
 //!
 //! ```text
 //! descriptor of the instruction   2 sparse   3 saturate   5-4 d: 0 f16, 1 f32, 2 s32   9-7 a   12-10 b
@@ -13,6 +14,8 @@
 //! Source: PTX ISA 9.7.16.4.2 (descriptor), 9.7.16.10.5 (layouts D and F of d); where rows of 64 lie was
 //! tried with kernels of Triton. Chosen as for other products: order and precision of sums. Invariant: d is
 //! written at once, although a program may count on it only behind an arrival.
+
+use durawarp_checkpoint::value;
 
 use super::super::alu::{Fp8, HalfFormat, MatrixFactors, MatrixOp, MatrixSums, Round, TinyFloat};
 use super::super::ir::{GroupElements, LANES, NONE, TensorKind, TensorProduct};
@@ -33,19 +36,22 @@ const FACTOR_COLUMNS: u32 = 8;
 pub(crate) struct ProductShape {
     pub(crate) op: MatrixOp,
     pub(crate) elements: GroupElements,
+    /// Rows of a CTA.
     pub(crate) rows: u32,
     pub(crate) columns: u32,
-    negates: bool,
+    pub(super) negates: bool,
     /// a, b lie across.
     across: [bool; 2],
     /// Elements of a, b of fewer than 8 bits, which become those of `e4m3`.
     tiny: [Option<TinyFloat>; 2],
+    /// Of both CTAs of a pair.
+    pub(super) paired: bool,
 }
 
 impl ProductShape {
     /// # Errors
     /// What it says that is not supported.
-    pub(crate) fn of(kind: TensorKind, descriptor: u32) -> Result<ProductShape, String> {
+    pub(crate) fn of(kind: TensorKind, paired: bool, descriptor: u32) -> Result<ProductShape, String> {
         let bits = |from: u32, count: u32| descriptor >> from & ((1 << count) - 1);
         let not = |what: &str| format!("`tcgen05.mma` with the descriptor {descriptor:#010x}: {what}");
         if bits(2, 1) != 0 {
@@ -76,9 +82,13 @@ impl ProductShape {
             _ => return Err(not("d has no such type")),
         };
         let (rows, columns) = (16 * bits(24, 5), 8 * bits(17, 6));
-        if !matches!(rows, 64 | 128) || !(8..=256).contains(&columns) {
-            return Err(not(&format!("{rows} rows and {columns} columns, where 64 or 128 and 8 to 256 are supported")));
+        // Of a pair each CTA has half of the rows, and half of the columns of b.
+        let (sizes, ctas) = if paired { ("128 or 256 and 16, 32 to", 2) } else { ("64 or 128 and 8 to", 1) };
+        let fits = matches!(rows / ctas, 64 | 128) && (8 * ctas..=256).contains(&columns);
+        if !fits || !columns.is_multiple_of(8 * ctas) {
+            return Err(not(&format!("{rows} rows and {columns} columns, where {sizes} 256 are supported")));
         }
+        let rows = rows / ctas;
         let across = [bits(15, 1) == 1, bits(16, 1) == 1];
         if across.contains(&true) && elements == GroupElements::Tf32 {
             return Err(not("`tf32` across, whose swizzle has atoms of 32 bytes, is not supported"));
@@ -88,12 +98,28 @@ impl ProductShape {
         }
         let negates = (bits(13, 1) ^ bits(14, 1)) == 1;
         let op = MatrixOp::dense(factors, sums, true);
-        Ok(ProductShape { op, elements, rows, columns, negates, across, tiny })
+        Ok(ProductShape { op, elements, rows, columns, negates, across, tiny, paired })
     }
 
     /// The lane of a row, from that of the address on.
     fn lane(&self, row: u32) -> u32 {
-        if self.rows == 128 { row } else { 32 * (row / ROWS) + row % ROWS }
+        if self.rows == 128 || self.paired { row } else { 32 * (row / ROWS) + row % ROWS }
+    }
+
+    /// Columns of tensor memory that d has.
+    pub(super) fn columns_of_sums(&self) -> u32 {
+        if self.is_folded() { self.columns / 2 } else { self.columns }
+    }
+
+    /// The upper half of its columns lies in the upper half of the lanes (layout B).
+    fn is_folded(&self) -> bool {
+        self.paired && self.rows == 64
+    }
+
+    /// How many lanes below its rows, and in which column of d, a column of the product lies.
+    fn fold(&self, column: u32) -> [u32; 2] {
+        let half = self.columns / 2;
+        if self.is_folded() && column >= half { [64, column - half] } else { [0, column] }
     }
 }
 
@@ -109,10 +135,10 @@ pub(crate) enum TensorMisfit {
 pub(crate) struct TensorOperands {
     pub(crate) shape: ProductShape,
     /// The address of d.
-    d: u32,
+    pub(super) d: u32,
     /// a in shared memory, or its address in tensor memory.
     a: Result<SharedMatrix, u32>,
-    b: SharedMatrix,
+    pub(super) b: SharedMatrix,
 }
 
 impl TensorOperands {
@@ -120,28 +146,41 @@ impl TensorOperands {
     ///
     /// # Errors
     /// What a descriptor says that is not supported.
-    pub(crate) fn of(f: &Frame<'_>, lane: usize, kind: TensorKind, of: &TensorProduct) -> Result<Self, TensorMisfit> {
-        let shape = ProductShape::of(kind, f.get32(of.instruction)[lane]).map_err(TensorMisfit::Unsupported)?;
-        let shared = |slot, across| {
-            let descriptor = f.get64(slot)[lane];
+    pub(crate) fn of(values: &TensorValues) -> Result<Self, TensorMisfit> {
+        let TensorValues { kind, paired, instruction, .. } = *values;
+        let shape = ProductShape::of(kind, paired, instruction).map_err(TensorMisfit::Unsupported)?;
+        let shared = |descriptor, across| {
             SharedMatrix::of_tensor_core(descriptor, across, 32 / shape.elements.depth()).ok_or_else(|| {
                 let what = "has a swizzle of 32-byte atoms or an absolute stride, which are not supported";
                 TensorMisfit::Unsupported(format!("a matrix of `tcgen05.mma` ({descriptor:#018x}) {what}"))
             })
         };
         let [a_across, b_across] = shape.across;
-        let a = if of.a_in_tensor_memory { Err(f.get32(of.a)[lane]) } else { Ok(shared(of.a, a_across)?) };
-        Ok(TensorOperands { shape, d: f.get32(of.d)[lane], a, b: shared(of.b, b_across)? })
+        let a = if values.a_in_tensor_memory { Err(values.a as u32) } else { Ok(shared(values.a, a_across)?) };
+        Ok(TensorOperands { shape, d: values.d, a, b: shared(values.b, b_across)? })
     }
 
-    /// The address of each chunk of shared memory that is read.
+    /// The address of each chunk of shared memory of a CTA that is read.
     pub(crate) fn chunks(&self) -> Vec<u32> {
         let a = self.a.iter().flat_map(|a| a.chunks(0..self.shape.rows));
-        a.chain(self.b.chunks(0..self.shape.columns)).collect()
+        a.chain(self.b.chunks(0..self.columns_of_b())).collect()
+    }
+
+    /// Columns of b that a CTA has.
+    fn columns_of_b(&self) -> u32 {
+        if self.shape.paired { self.shape.columns / 2 } else { self.shape.columns }
+    }
+
+    /// The columns of b that a CTA has, eight by eight.
+    ///
+    /// # Errors
+    /// They are not in its shared memory.
+    pub(super) fn load_b(&self, shared: &[u8]) -> Result<Vec<[V32; 2]>, TensorMisfit> {
+        (0..self.columns_of_b() / 8).map(|tile| self.load_tile_of_b(8 * tile, shared)).collect()
     }
 
     /// Registers of b, 8 columns of it from `first` on.
-    fn columns_of_b(&self, first: u32, shared: &[u8]) -> Result<[V32; 2], TensorMisfit> {
+    fn load_tile_of_b(&self, first: u32, shared: &[u8]) -> Result<[V32; 2], TensorMisfit> {
         let line = |of: TinyFloat, line| shared_line(&self.b, line, shared).map(|bytes| of.as_e4m3(&bytes, false));
         match self.shape.tiny[1] {
             Some(of) => fragment([0, 1], [first; 2], |at| line(of, at)).map_err(TensorMisfit::Outside),
@@ -149,28 +188,35 @@ impl TensorOperands {
         }
     }
 
-    /// Registers of a, 16 rows of it from `first` on.
-    fn rows_of_a(&self, first: u32, memory: &mut TensorMemory, shared: &[u8]) -> Result<[V32; 4], TensorMisfit> {
+    /// Registers of a, 16 rows of it from `first` on; in tensor memory they lie so many lanes below its own.
+    fn load_a(
+        &self,
+        first: u32,
+        below: u32,
+        memory: &mut TensorMemory,
+        shared: &[u8],
+    ) -> Result<[V32; 4], TensorMisfit> {
         let (steps, rows) = ([0, 0, 1, 1], [0, 8, 0, 8]);
-        let at = match &self.a {
+        let [lane, column] = match &self.a {
             Ok(_) => [0; 2],
             Err(address) => self.place(*address, FACTOR_COLUMNS, memory)?,
         };
+        let lane = lane + below;
         match (&self.a, self.shape.tiny[0]) {
             (Ok(a), None) => loaded(a, self.shape.op, first, steps, rows, shared).map_err(outside),
-            (Err(_), None) => Ok(factor_of(&self.shape, at, first, memory)),
+            (Err(_), None) => Ok(factor_of(&self.shape, [lane, column], first, memory)),
             (a, Some(of)) => fragment(steps, rows.map(|row| first + row), |row| match a {
                 Ok(a) => shared_line(a, row, shared).map(|bytes| of.as_e4m3(&bytes, false)),
-                Err(_) => Ok(of.as_e4m3(&tensor_line(at[1], at[0] + self.shape.lane(row), memory), true)),
+                Err(_) => Ok(of.as_e4m3(&tensor_line(column, lane + self.shape.lane(row), memory), true)),
             })
             .map_err(TensorMisfit::Outside),
         }
     }
 
     /// First lane and column of an address in tensor memory, from where on the CTA has these columns.
-    fn place(&self, address: u32, columns: u32, memory: &TensorMemory) -> Result<[u32; 2], TensorMisfit> {
+    pub(super) fn place(&self, address: u32, columns: u32, memory: &TensorMemory) -> Result<[u32; 2], TensorMisfit> {
         let [lane, column] = [address >> 16, address & 0xffff];
-        let last = self.shape.lane(self.shape.rows - 1);
+        let last = self.shape.lane(self.shape.rows - 1) + self.shape.fold(self.shape.columns - 1)[0];
         if lane + last >= 128 || !matches!(lane, 0 | 16) || !memory.owns(column..column + columns) {
             return Err(TensorMisfit::Unsupported(format!(
                 "`tcgen05.mma` at lane {lane} and columns {column} to {} of tensor memory, of which its CTA has not all",
@@ -181,42 +227,47 @@ impl TensorOperands {
     }
 }
 
-/// d = a b + d for lane `lane` of a frame.
-///
-/// # Errors
-/// What is not supported, or not there.
-pub(crate) fn multiply_in_tensor_memory(
-    f: &Frame<'_>,
-    lane: usize,
-    kind: TensorKind,
-    of: &TensorProduct,
-    memory: &mut TensorMemory,
-    shared: &[u8],
-) -> Result<ProductShape, TensorMisfit> {
-    let operands = TensorOperands::of(f, lane, kind, of)?;
-    let shape = operands.shape;
-    let (adds, when) = of.adds;
-    let adds = (f.get_p(adds) >> lane & 1 == 1) == when;
-    let disabled = of.disabled.map(|slot| if slot == NONE { 0 } else { f.get32(slot)[lane] });
-    let d = operands.place(operands.d, shape.columns, memory)?;
-    // All of b is brought into registers once, and 16 rows of a at a time.
-    let b: Vec<[V32; 2]> =
-        (0..shape.columns / 8).map(|tile| operands.columns_of_b(8 * tile, shared)).collect::<Result<_, _>>()?;
-    let signs = if shape.negates { signs_of(shape.op.factors) } else { 0 };
-    // The signs of products are those of a.
-    for first in (0..shape.rows).step_by(ROWS as usize) {
-        let mut a = operands.rows_of_a(first, memory, shared)?;
-        a.iter_mut().flatten().for_each(|word| *word ^= signs);
-        for (tile, b) in (0..).zip(&b) {
-            let mut sums = Sums { shape, at: d, first, column: 8 * tile, memory, disabled };
-            let c = if adds { sums.read(of.scale) } else { [[0; LANES]; 4] };
-            let tile =
-                MatrixTile { a: a.each_ref().map(Some), b: [Some(&b[0]), Some(&b[1]), None, None], c, metadata: None };
-            let Ok(out) = product(shape.op, &tile) else { unreachable!("a dense product has no metadata") };
-            sums.write(&out);
+/// What the operands of a product of a thread are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TensorValues {
+    pub(super) kind: TensorKind,
+    /// Of both CTAs of a pair.
+    pub(super) paired: bool,
+    /// The address of d, the descriptor of a, or its address in tensor memory, that of b, and the
+    /// instruction's.
+    pub(super) d: u32,
+    pub(super) a: u64,
+    pub(super) a_in_tensor_memory: bool,
+    pub(super) b: u64,
+    pub(super) instruction: u32,
+    /// d is added to.
+    pub(super) adds: bool,
+    /// Masks of lanes of d that stay as they are; of a pair, those of the CTA of odd rank come last.
+    pub(super) disabled: [u32; 8],
+    pub(super) scale: u8,
+}
+
+value!(record TensorValues {
+    kind, paired, d, a, a_in_tensor_memory, b, instruction, adds, disabled, scale,
+});
+
+impl TensorValues {
+    /// Those of a lane.
+    pub(crate) fn of(f: &Frame<'_>, lane: usize, (kind, paired): (TensorKind, bool), of: &TensorProduct) -> Self {
+        let (adds, when) = of.adds;
+        TensorValues {
+            kind,
+            paired,
+            d: f.get32(of.d)[lane],
+            a: if of.a_in_tensor_memory { f.get32(of.a)[lane].into() } else { f.get64(of.a)[lane] },
+            a_in_tensor_memory: of.a_in_tensor_memory,
+            b: f.get64(of.b)[lane],
+            instruction: f.get32(of.instruction)[lane],
+            adds: (f.get_p(adds) >> lane & 1 == 1) == when,
+            disabled: of.disabled.map(|slot| if slot == NONE { 0 } else { f.get32(slot)[lane] }),
+            scale: of.scale,
         }
     }
-    Ok(shape)
 }
 
 /// A matrix of a lane lies outside of shared memory.
@@ -225,6 +276,61 @@ fn outside(misfit: GroupMisfit) -> TensorMisfit {
         GroupMisfit::Outside { address, .. } => TensorMisfit::Outside(address),
         GroupMisfit::Several(_) => unreachable!("a lane has one descriptor"),
     }
+}
+
+/// d = a b + d of one CTA.
+///
+/// # Errors
+/// What is not supported, or not there.
+pub(crate) fn multiply_in_tensor_memory(
+    values: &TensorValues,
+    memory: &mut TensorMemory,
+    shared: &[u8],
+) -> Result<ProductShape, TensorMisfit> {
+    let operands = TensorOperands::of(values)?;
+    operands.place(operands.d, operands.shape.columns, memory)?;
+    // All of b is brought into registers once, and 16 rows of a at a time.
+    let b = operands.load_b(shared)?;
+    let [masks @ .., _, _, _, _] = values.disabled;
+    multiply_rows(&operands, values, masks, b.iter(), memory, shared)?;
+    Ok(operands.shape)
+}
+
+/// The rows of a CTA, by all of b, of which eight columns come at a time.
+///
+/// # Errors
+/// What is not supported, or not there.
+pub(super) fn multiply_rows<'b>(
+    operands: &TensorOperands,
+    values: &TensorValues,
+    disabled: [u32; 4],
+    b: impl Iterator<Item = &'b [V32; 2]> + Clone,
+    memory: &mut TensorMemory,
+    shared: &[u8],
+) -> Result<(), TensorMisfit> {
+    let shape = operands.shape;
+    let d = operands.place(operands.d, shape.columns_of_sums(), memory)?;
+    let signs = if shape.negates { signs_of(shape.op.factors) } else { 0 };
+    // The signs of products are those of a.
+    for first in (0..shape.rows).step_by(ROWS as usize) {
+        let (mut a, mut of) = ([[0; LANES]; 4], None);
+        for (tile, b) in (0..).zip(b.clone()) {
+            let [below, column] = shape.fold(8 * tile);
+            // Sums in the upper half of the lanes have their a there, too.
+            if of != Some(below) {
+                of = Some(below);
+                a = operands.load_a(first, below, memory, shared)?;
+                a.iter_mut().flatten().for_each(|word| *word ^= signs);
+            }
+            let mut sums = Sums { shape, at: [d[0] + below, d[1]], first, column, memory, disabled };
+            let c = if values.adds { sums.read(values.scale) } else { [[0; LANES]; 4] };
+            let tile =
+                MatrixTile { a: a.each_ref().map(Some), b: [Some(&b[0]), Some(&b[1]), None, None], c, metadata: None };
+            let Ok(out) = product(shape.op, &tile) else { unreachable!("a dense product has no metadata") };
+            sums.write(&out);
+        }
+    }
+    Ok(())
 }
 
 /// Registers of a, as of `mma` with m = 16, from tensor memory.
@@ -312,7 +418,7 @@ mod tests {
 
     #[test]
     fn a_descriptor_says_types_sizes_and_signs() {
-        let of = |kind, bits| ProductShape::of(kind, bits);
+        let of = |kind, bits| ProductShape::of(kind, false, bits);
         // 128 rows, 64 columns, single precision of f16: what Triton has for a tile of that size.
         let shape = of(TensorKind::Half, 8 << 24 | 8 << 17 | 1 << 4).unwrap();
         assert_eq!((shape.rows, shape.columns, shape.negates, shape.across), (128, 64, false, [false; 2]));

@@ -6,9 +6,11 @@
 //!
 //! Source: PTX ISA, `cp.async.bulk`: both addresses and the size are multiples of 16; an `mbarrier` lies at a
 //! multiple of 8; a tile in shared memory at a multiple of 128; a load to several CTAs has its bytes, and its
-//! barrier, at the same offsets in each of them. Invariant: functional driver and timed machine check here,
-//! before a byte moves. Maps of parameters and constants are known when a copy is issued; one in global
-//! memory is read first, as it is there then, and the rest is checked when it has come.
+//! barrier, at the same offsets in each of them. Of a load of a tile for pairs of CTAs (`.cta_group::2`) the
+//! barrier is that of the CTA in each pair whose rank has the last bit of the barrier's CTA. Invariant:
+//! functional driver and timed machine check here, before a byte moves. Maps of parameters and constants are
+//! known when a copy is issued; one in global memory is read first, as it is there then, and the rest is
+//! checked when it has come.
 
 use super::super::cluster::{ClusterMisuse, owner_of};
 use super::super::fault::FaultKind;
@@ -41,6 +43,8 @@ pub struct BulkOperands {
     pub bytes: u32,
     /// Address in shared memory of the barrier at which bytes complete, in these CTAs too.
     pub barrier: u64,
+    /// Of a copy for pairs of CTAs: the last bit of the rank of that one of each pair whose barrier it is.
+    pub barrier_of_pair: Option<u8>,
     /// Which of these bytes are moved.
     pub moved: MovedBytes,
     /// Ranks of the CTAs whose shared memory it is, a bit each: the own one's alone where bytes leave it.
@@ -51,7 +55,7 @@ pub struct BulkOperands {
     pub unread: Option<UnreadMap>,
 }
 
-value!(record BulkOperands { global, shared, bytes, barrier, moved, ranks, tile, unread });
+value!(record BulkOperands { global, shared, bytes, barrier, barrier_of_pair, moved, ranks, tile, unread });
 
 /// The bytes of a copy that are moved; the others stay as they are where they would come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -170,6 +174,13 @@ impl BulkOperands {
         lanes_of(self.ranks.into()).map(|rank| rank as u32)
     }
 
+    /// For each of these, the rank of the CTA at whose barrier its bytes complete.
+    #[inline]
+    pub fn barrier_ranks(&self) -> impl Iterator<Item = u32> + use<> {
+        let parity = self.barrier_of_pair;
+        self.ranks().map(move |rank| parity.map_or(rank, |parity| rank & !1 | u32::from(parity)))
+    }
+
     /// Fills shared memory with what a load has where its tensor has no elements.
     #[cold]
     pub fn fill(&self, from: u32, bytes: u32, memory: &mut [u8]) {
@@ -250,7 +261,7 @@ impl BulkOperands {
         let &BulkOperands { global, shared, bytes, barrier, ranks, tile, .. } = self;
         // A cluster has 16 CTAs at most: a higher rank has no bit.
         let ctas = launch.cluster_ctas();
-        if let Some(rank) = self.ranks().find(|&rank| rank >= ctas) {
+        if let Some(rank) = self.ranks().chain(self.barrier_ranks()).find(|&rank| rank >= ctas) {
             return Err(FaultKind::Asynchronous(ClusterMisuse::NoBit { rank, ctas }.to_string()));
         }
         if ranks == 0 {
@@ -385,6 +396,7 @@ impl Warp {
             shared,
             bytes: narrow(bytes),
             barrier,
+            barrier_of_pair: bulk.paired.then_some((at & 1) as u8),
             moved,
             ranks,
             tile: None,
@@ -433,7 +445,17 @@ impl Warp {
         // An answer to all lies at the same place in each.
         let ranks = if bulk.multicast { u16::MAX >> (u16::BITS - launch.cluster_ctas()) } else { 1 << own };
         let (global, bytes, moved) = (0, ANSWER_BYTES, MovedBytes::All);
-        let operands = BulkOperands { global, shared, bytes, barrier, moved, ranks, tile: None, unread: None };
+        let operands = BulkOperands {
+            global,
+            shared,
+            bytes,
+            barrier,
+            barrier_of_pair: None,
+            moved,
+            ranks,
+            tile: None,
+            unread: None,
+        };
         operands.check(bulk, launch)?;
         Ok((bulk, operands))
     }
@@ -446,6 +468,7 @@ impl Warp {
             return wrong(ClusterMisuse::NoRank { rank: to, ctas });
         }
         match bulk.kind {
+            BulkKind::Load if bulk.paired && at == to ^ 1 && at < ctas => Ok(1 << to),
             BulkKind::Load | BulkKind::Send if at != to => wrong(ClusterMisuse::Apart),
             BulkKind::Store | BulkKind::Reduce if to != own => wrong(ClusterMisuse::Reads(to)),
             _ => Ok(1 << to),

@@ -150,6 +150,12 @@ impl Warp {
                 false => u64::from(narrow(inst.src[1])),
             };
             to[lane] = base.wrapping_add_signed(i64::from(narrow(inst.src[3]) as i32));
+            // An address of the own CTA's may name it.
+            if launch.cluster_ctas() > 1 {
+                let own = launch.cluster_of(self.cta).1;
+                let (rank, byte) = owner_of(to[lane], own);
+                to[lane] = if rank == own { byte } else { to[lane] };
+            }
             if inst.src[2] != NONE {
                 bytes[lane] = narrow(inst.src[2]).min(mem.bytes()) as u8;
             }

@@ -11,7 +11,7 @@ use super::super::fault::{FaultKind, ProgramFault};
 use super::super::ir::{GroupElements, Inst, LANES, Op, Slot, TensorCopy, TensorKind, TensorShape};
 use super::super::launch::Launch;
 use super::super::semantics::{
-    CHUNK_BYTES, CopyOperands, Frame, ScaledOperands, TensorMisfit, TensorOperands, get, merge,
+    CopyOperands, Frame, ScaledOperands, TensorMisfit, TensorOperands, TensorValues, get, merge,
     multiply_in_tensor_memory, multiply_scaled,
 };
 use super::super::tensor_memory::TensorMemory;
@@ -28,7 +28,7 @@ pub struct TensorWork {
 }
 
 impl Warp {
-    fn tensor_fault(&self, what: String, launch: &Launch, lane: usize) -> Box<ProgramFault> {
+    pub(super) fn tensor_fault(&self, what: String, launch: &Launch, lane: usize) -> Box<ProgramFault> {
         Box::new(ProgramFault::new(FaultKind::Unsupported(what), launch, self, self.pc(), lane as u32))
     }
 
@@ -178,7 +178,7 @@ impl Warp {
     /// What is not supported, or not there.
     #[cold]
     pub fn multiply_tensor(
-        &mut self,
+        &self,
         inst: &Inst,
         kind: TensorKind,
         launch: &Launch,
@@ -186,18 +186,20 @@ impl Warp {
         memory: &mut TensorMemory,
         shared: &[u8],
     ) -> Result<Vec<TensorWork>, Box<ProgramFault>> {
-        let product = &launch.kernel.tensor.products[inst.imm as usize];
         let mut works = Vec::new();
         for lane in lanes_of(lanes) {
-            let (regs, within) = (&mut self.groups[lane / LANES], lane % LANES);
-            let frame = Frame { regs, consts32: &launch.consts32, consts64: &launch.consts64, mask: u32::MAX };
-            let shape = match kind {
-                TensorKind::Scaled(kind) => multiply_scaled(&frame, within, kind, product, memory, shared)
-                    .map(|shape| [shape.rows, shape.columns]),
-                kind => multiply_in_tensor_memory(&frame, within, kind, product, memory, shared)
-                    .map(|shape| [shape.rows, shape.columns]),
-            };
-            let [rows, columns] = shape.map_err(|misfit| self.tensor_misfit(misfit, lane, launch))?;
+            let [rows, columns] = match kind {
+                TensorKind::Scaled(kind) => self.in_frame(lane, launch, |frame, within| {
+                    let product = &launch.kernel.tensor.products[inst.imm as usize];
+                    multiply_scaled(frame, within, kind, product, memory, shared)
+                        .map(|shape| [shape.rows, shape.columns])
+                }),
+                kind => {
+                    let values = self.tensor_values(inst, (kind, false), launch, lane);
+                    multiply_in_tensor_memory(&values, memory, shared).map(|shape| [shape.rows, shape.columns])
+                }
+            }
+            .map_err(|misfit| self.tensor_misfit(misfit, lane, launch))?;
             let elements = kind.elements();
             works.push(TensorWork { elements, operations: 2 * rows * columns * elements.depth() });
         }
@@ -212,20 +214,20 @@ impl Warp {
     pub fn each_tensor_read(
         &self,
         inst: &Inst,
-        kind: TensorKind,
+        kind: (TensorKind, bool),
         launch: &Launch,
         lanes: u64,
         mut read: impl FnMut(u64, &[u64; 64], u32),
     ) -> Result<(), Box<ProgramFault>> {
-        let product = &launch.kernel.tensor.products[inst.imm as usize];
         for lane in lanes_of(lanes) {
-            let regs = &mut self.groups[lane / LANES].clone();
-            let frame = Frame { regs, consts32: &launch.consts32, consts64: &launch.consts64, mask: u32::MAX };
             let chunks = match kind {
-                TensorKind::Scaled(kind) => {
-                    ScaledOperands::of(&frame, lane % LANES, kind, product).map(|operands| operands.chunks())
+                (TensorKind::Scaled(kind), _) => self.in_frame(lane, launch, |frame, within| {
+                    let product = &launch.kernel.tensor.products[inst.imm as usize];
+                    ScaledOperands::of(frame, within, kind, product).map(|operands| operands.chunks())
+                }),
+                kind => {
+                    TensorOperands::of(&self.tensor_values(inst, kind, launch, lane)).map(|operands| operands.chunks())
                 }
-                kind => TensorOperands::of(&frame, lane % LANES, kind, product).map(|operands| operands.chunks()),
             };
             tell_chunks(&chunks.map_err(|misfit| self.tensor_misfit(misfit, lane, launch))?, &mut read);
         }
@@ -282,23 +284,35 @@ impl Warp {
         launch: &Launch,
         lane: usize,
     ) -> Result<CopyOperands, Box<ProgramFault>> {
-        let regs = &mut self.groups[lane / LANES].clone();
-        let frame = Frame { regs, consts32: &launch.consts32, consts64: &launch.consts64, mask: u32::MAX };
-        CopyOperands::of(&frame, lane % LANES, copy, inst).map_err(|misfit| self.tensor_misfit(misfit, lane, launch))
+        self.in_frame(lane, launch, |frame, within| CopyOperands::of(frame, within, copy, inst))
+            .map_err(|misfit| self.tensor_misfit(misfit, lane, launch))
     }
 
-    fn tensor_misfit(&self, misfit: TensorMisfit, lane: usize, launch: &Launch) -> Box<ProgramFault> {
-        let kind = match misfit {
-            TensorMisfit::Unsupported(what) => FaultKind::Unsupported(what),
-            TensorMisfit::Outside(address) => {
-                let name = match launch.kernel.code[self.pc() as usize].op {
-                    Op::Tensor(step) => step.name(),
-                    _ => "tcgen05",
-                };
-                let hint = format!("the CTA has {} bytes; it is read by `{name}`", launch.shared_bytes);
-                FaultKind::OutOfBounds { address: address.into(), bytes: CHUNK_BYTES, space: "shared", hint }
-            }
+    /// The operands of a product of a lane, and of a pair of CTAs or not.
+    pub(super) fn tensor_values(
+        &self,
+        inst: &Inst,
+        kind: (TensorKind, bool),
+        launch: &Launch,
+        lane: usize,
+    ) -> TensorValues {
+        let product = &launch.kernel.tensor.products[inst.imm as usize];
+        self.in_frame(lane, launch, |frame, within| TensorValues::of(frame, within, kind, product))
+    }
+
+    /// What `act` makes of the registers of a lane, which it is told among those of its group.
+    fn in_frame<T>(&self, lane: usize, launch: &Launch, act: impl FnOnce(&Frame<'_>, usize) -> T) -> T {
+        let regs = &mut self.groups[lane / LANES].clone();
+        let frame = Frame { regs, consts32: &launch.consts32, consts64: &launch.consts64, mask: u32::MAX };
+        act(&frame, lane % LANES)
+    }
+
+    pub(super) fn tensor_misfit(&self, misfit: TensorMisfit, lane: usize, launch: &Launch) -> Box<ProgramFault> {
+        let name = match launch.kernel.code[self.pc() as usize].op {
+            Op::Tensor(step) => step.name(),
+            _ => "tcgen05",
         };
+        let kind = misfit.fault(launch.shared_bytes, name);
         Box::new(ProgramFault::new(kind, launch, self, self.pc(), lane as u32))
     }
 }

@@ -55,6 +55,9 @@ impl Admission<'_> {
                  `hopper-h100` has"
             ));
         }
+        if self.launch.kernel.is_of_pairs() && !self.ctas.have_two_sms() {
+            return Err(format!("kernel `{name}` has pairs of CTAs (`.cta_group::2`), and no GPC has two SMs for one"));
+        }
         let Occupancy { ctas: each, limit } = self.occupancy;
         if self.ctas.most_in_clusters(ctas, *each) > 0 {
             return Ok(());

@@ -105,23 +105,40 @@ pub(super) struct Grid {
     done: u64,
     /// CTAs of a cluster.
     cluster: u32,
+    /// Two of them whose ranks differ in the last bit alone lie in two SMs.
+    paired: bool,
     /// A cluster of which CTAs have not left: the SM of each rank, and whether it splits its memory anew.
     placed: Vec<(u16, bool)>,
     /// When it leaves, and its CTAs that have left.
     leaves: (Time, usize),
 }
 
-value!(record Grid { sequence, demand, first, sent, done, cluster, placed, leaves });
+value!(record Grid { sequence, demand, first, sent, done, cluster, paired, placed, leaves });
 
 impl Grid {
     /// CTAs of a launch, the first of which leaves at `first` or after.
     pub(super) fn new(sequence: CtaSequence, demand: Demand, first: Time) -> Self {
-        Grid { sequence, demand, first, sent: 0, done: 0, cluster: 1, placed: Vec::new(), leaves: (0, 0) }
+        Grid {
+            sequence,
+            demand,
+            first,
+            sent: 0,
+            done: 0,
+            cluster: 1,
+            paired: false,
+            placed: Vec::new(),
+            leaves: (0, 0),
+        }
     }
 
     /// The same of a launch with clusters of `ctas` CTAs.
     pub(super) fn in_clusters(self, ctas: u32) -> Self {
         Grid { cluster: ctas, ..self }
+    }
+
+    /// The same of one whose kernel has pairs of CTAs, or not.
+    pub(super) fn in_pairs(self, paired: bool) -> Self {
+        Grid { paired, ..self }
     }
 
     /// The launch has clusters.
@@ -251,7 +268,7 @@ impl CtaDispatch {
             if grid.sent == grid.ctas() {
                 return None;
             }
-            grid.placed = self.place_cluster(&grid.demand, grid.cluster)?;
+            grid.placed = self.place_cluster(&grid.demand, grid.cluster, grid.paired)?;
             let at = self.pace.clock.edge_at_or_after(self.next_departure.max(grid.first).max(now));
             self.next_departure = at + self.pace.interval * Time::from(grid.cluster);
             grid.leaves = (at, 0);
@@ -264,18 +281,22 @@ impl CtaDispatch {
     }
 
     /// Takes room for a cluster in the first GPC that has it, from that of the next SM on; its CTAs go
-    /// round-robin over the SMs of the GPC. The SM of each rank, and whether it splits its memory anew.
-    fn place_cluster(&mut self, demand: &Demand, ctas: u32) -> Option<Vec<(u16, bool)>> {
+    /// round-robin over the SMs of the GPC, those of a pair to two SMs, whose tensor cores they use. The SM
+    /// of each rank, and whether it splits its memory anew.
+    fn place_cluster(&mut self, demand: &Demand, ctas: u32, paired: bool) -> Option<Vec<(u16, bool)>> {
         let count = self.gpcs.count();
         let next = (0..count).find(|&gpc| self.gpcs.sms_of(gpc).contains(&(self.next_sm as u16))).unwrap_or(0);
         for gpc in (0..count).map(|more| (next + more) % count) {
             let sms = self.gpcs.sms_of(gpc);
             let mut loads: Vec<SmLoad> = self.loads[usize::from(sms.start)..usize::from(sms.end)].to_vec();
             let begins = if sms.contains(&(self.next_sm as u16)) { self.next_sm - usize::from(sms.start) } else { 0 };
-            let (mut placed, mut at) = (Vec::new(), begins);
-            for _ in 0..ctas {
+            let (mut placed, mut at) = (Vec::<(u16, bool)>::new(), begins);
+            for rank in 0..ctas {
                 let all = loads.len();
-                let Some(sm) = (0..all).map(|i| (at + i) % all).find(|&sm| loads[sm].fits(demand)) else { break };
+                let of_peer =
+                    placed.last().filter(|_| paired && rank % 2 == 1).map(|&(sm, _)| usize::from(sm - sms.start));
+                let fits = |sm: &usize| loads[*sm].fits(demand) && of_peer != Some(*sm);
+                let Some(sm) = (0..all).map(|i| (at + i) % all).find(fits) else { break };
                 placed.push((sms.start + sm as u16, loads[sm].take(demand)));
                 at = sm + 1;
             }
@@ -292,6 +313,11 @@ impl CtaDispatch {
     pub(super) fn most_in_clusters(&self, ctas: u32, of_sm: u32) -> u64 {
         let of_gpc = |sms: std::ops::Range<u16>| sms.len() as u64 * u64::from(of_sm) / u64::from(ctas);
         self.gpcs.iter().map(of_gpc).sum::<u64>() * u64::from(ctas)
+    }
+
+    /// A GPC has two SMs, for a pair of CTAs.
+    pub(super) fn have_two_sms(&self) -> bool {
+        self.gpcs.iter().any(|sms| sms.len() > 1)
     }
 
     /// There are GPCs.

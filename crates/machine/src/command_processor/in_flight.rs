@@ -159,6 +159,7 @@ impl InFlight {
         let at = self.running.partition_point(|running| running.number < number);
         let barrier = KernelBarrier::of(&waiting.launch.kernel);
         let grid = Grid::new(waiting.sequence, demand, first).in_clusters(waiting.launch.cluster_ctas());
+        let grid = grid.in_pairs(waiting.launch.kernel.is_of_pairs());
         let programmatic = waiting.launch.programmatic;
         let running = RunningLaunch { number, place, stream, traced, programmatic, grid, barrier, let_go: 0 };
         self.running.insert(at, running);

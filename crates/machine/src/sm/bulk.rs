@@ -45,7 +45,7 @@ use durawarp_kernel::warp::SharedPiece;
 use durawarp_persist::handler::{Access, AccessKind, SmEvent};
 
 use super::bulk_copy::{BulkCopy, CopyPart, LinePart, MapRead, insert};
-use super::bulk_peers::{PartAnswer, PartQueue, destinations};
+use super::bulk_peers::{PartAnswer, PartQueue, barriers, destinations};
 use super::bulk_stores::send_line;
 use super::copies::CopyGroups;
 use super::core::IssueCore;
@@ -165,6 +165,7 @@ impl CopyEngine {
             let fault = |(lane, kind)| Box::new(slot.fault(lane, kind, launch));
             let (lane, bulk, operands) = copied.map_err(fault)?;
             let (home, peers) = destinations(&operands, cta, launch, m.record);
+            let (home_barriers, barriers) = barriers(&operands, (home, &peers), cta, launch, m.record);
             let map = operands.unread.map(|_| MapRead::new());
             let unread = map.is_some();
             m.record.bulk.count(bulk, operands.bytes, peers.len());
@@ -186,6 +187,8 @@ impl CopyEngine {
                 tickets,
                 home,
                 peers,
+                barriers,
+                home_barriers,
                 apart: 0,
                 landed: false,
                 map,
@@ -554,8 +557,8 @@ impl CopyEngine {
         let slot = &core.slots[warp];
         // At home at once; elsewhere by a message, whose answer ends the copy.
         let shared = &mut core.ctas[usize::from(slot.cta)].shared;
-        if copy.home
-            && let Err(misuse) = complete_bytes(shared, copy.operands.barrier, copy.operands.bytes)
+        let mut counts = 0..copy.home_barriers;
+        if let Err(misuse) = counts.try_for_each(|_| complete_bytes(shared, copy.operands.barrier, copy.operands.bytes))
         {
             let kind = FaultKind::Asynchronous(misuse.to_string());
             return Err(Box::new(ProgramFault::new(
@@ -567,8 +570,8 @@ impl CopyEngine {
             )));
         }
         copy.landed = true;
-        if !copy.peers.is_empty() {
-            self.parts.complete(copy, CopySource { sm, warp: copy.warp, copy: number });
+        self.parts.complete(copy, CopySource { sm, warp: copy.warp, copy: number });
+        if copy.apart > 0 {
             return Ok(Some(warp));
         }
         self.free.push(number);

@@ -31,6 +31,9 @@ pub(super) struct BulkCopy {
     pub(super) home: bool,
     /// It goes to shared memory of these CTAs, too.
     pub(super) peers: SmallVec<[ClusterCta; 2]>,
+    /// Other CTAs at whose barriers its bytes complete, and how often they do so at home.
+    pub(super) barriers: SmallVec<[ClusterCta; 2]>,
+    pub(super) home_barriers: u8,
     /// Parts on their way to these, or back.
     pub(super) apart: u32,
     /// Its bytes are complete at home; of one that goes to others, their parts may be under way.
@@ -41,7 +44,8 @@ pub(super) struct BulkCopy {
     pub(super) traced: Option<Box<TracedCopy>>,
 }
 
-value!(record BulkCopy { warp, lane, pc, bulk, operands, sent, left, tickets, home, peers, apart, landed, map, traced });
+value!(record BulkCopy { warp, lane, pc, bulk, operands, sent, left, tickets, home, peers, barriers, home_barriers,
+    apart, landed, map, traced });
 
 impl BulkCopy {
     /// The part from its byte `at` on.
@@ -160,7 +164,7 @@ mod tests {
 
     fn operands(global: u64, shared: u64, bytes: u32, tile: Option<Tile>) -> BulkOperands {
         let moved = MovedBytes::All;
-        BulkOperands { global, shared, bytes, barrier: 0, moved, ranks: 1, tile, unread: None }
+        BulkOperands { global, shared, bytes, barrier: 0, barrier_of_pair: None, moved, ranks: 1, tile, unread: None }
     }
 
     /// All parts.

@@ -40,6 +40,23 @@ pub(super) fn destinations(
     (operands.ranks().any(|rank| rank == seat.rank), peers)
 }
 
+/// How often bytes complete at a barrier at home, and the other CTAs at whose barriers they do: once for each
+/// CTA to which they go, at its own barrier but where a copy is one for pairs.
+pub(super) fn barriers(
+    operands: &BulkOperands,
+    (home, peers): (bool, &SmallVec<[ClusterCta; 2]>),
+    cta: &CtaSlot,
+    launch: &Launch,
+    record: &Record,
+) -> (u8, SmallVec<[ClusterCta; 2]>) {
+    let (Some(seat), Some(_)) = (cta.seat.as_ref(), operands.barrier_of_pair) else {
+        return (home.into(), peers.clone());
+    };
+    let at_home = operands.barrier_ranks().filter(|&rank| rank == seat.rank).count();
+    let others = operands.barrier_ranks().filter(|&rank| rank != seat.rank);
+    (at_home as u8, others.map(|rank| seat.peer(launch, record.launch(cta.launch), cta.cta, rank)).collect())
+}
+
 /// What the answer to a part means for its copy.
 #[derive(Debug)]
 pub(super) enum PartAnswer {
@@ -87,9 +104,9 @@ impl PartQueue {
         }
     }
 
-    /// All bytes of a copy have left: they complete at the barrier of each of its other CTAs.
+    /// All bytes of a copy have left: they complete at the barriers of other CTAs.
     pub(super) fn complete(&mut self, copy: &mut BulkCopy, from: CopySource) {
-        for &to in &copy.peers {
+        for &to in &copy.barriers {
             let completes = (copy.operands.barrier as u32, copy.operands.bytes);
             let part = self.part(from, to, Some(completes));
             copy.apart += 1;

@@ -31,6 +31,7 @@ use super::lsu::{Lsu, NO_LOAD, Work};
 use super::memory::Share;
 use super::moment::Moment;
 use super::slots::Fault;
+use super::tensor_peers::PairScope;
 
 /// Bytes of an `mbarrier`.
 const BARRIER_BYTES: u64 = 8;
@@ -86,11 +87,16 @@ impl Share<'_> {
     fn elsewhere(mut self, rank: u32, core: &mut IssueCore, lsu: &mut Lsu, m: &mut Moment<'_>) -> Result<(), Fault> {
         let launch = self.launch;
         self.check("shared", u64::from(launch.shared_bytes), core)?;
-        // Only the own SM knows when products are done.
-        if self.mem.atom == AtomOp::Phase(PhaseOp::ArriveBehindProducts) {
-            let what = "`tcgen05.commit` at a barrier of another CTA is not supported".to_owned();
-            let lane = self.lanes.trailing_zeros();
-            return Err(Box::new(core.slots[self.warp].fault(lane, FaultKind::Unsupported(what), launch)));
+        // Only the own SM knows when products are done. Without any under way it is an arrival as any other.
+        let place = core.slots[self.warp].cta;
+        if self.mem.atom == AtomOp::Phase(PhaseOp::ArriveBehindProducts) && core.tensor.is_under_way(place, m.cycle) {
+            let scope = PairScope { here: m.w.index, record: m.record, launches: m.launches, spec: &m.p.tensor };
+            for lane in lanes_of(self.lanes) {
+                let cta = &core.ctas[usize::from(place)];
+                let others = scope.others(cta, 1 << rank, self.address[lane]);
+                core.tensor.arrive_in_turn((place, cta.cta), Vec::new(), others);
+            }
+            return Ok(());
         }
         // All checks are done before anything changes.
         let Share { warp, pc, inst, mem, bytes, lanes, address, .. } = self;

@@ -29,6 +29,7 @@ use durawarp_checkpoint::value;
 use durawarp_kernel::tensor_memory::TensorMemory;
 
 use super::parameters::TensorTimes;
+use super::tensor_peers::{OtherBarrier, PairUnit};
 
 /// An arrival behind products.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -41,9 +42,11 @@ pub(super) struct DueArrival {
     pub(super) slot: u8,
     /// Barriers in shared memory.
     pub(super) at: Vec<u64>,
+    /// And in that of other CTAs.
+    pub(super) others: Vec<OtherBarrier>,
 }
 
-value!(record DueArrival { cycle, number, cta, slot, at });
+value!(record DueArrival { cycle, number, cta, slot, at, others });
 
 /// Tensor memory and the tensor cores that sum in it.
 #[derive(Debug)]
@@ -63,9 +66,10 @@ pub(super) struct TensorUnit {
     numbers: u64,
     /// The cycle of the first arrival, which every cycle of the SM asks for; the last one without any.
     due: u32,
+    pub(super) pairs: PairUnit,
 }
 
-value!(record TensorUnit { free, waiting, free_at, memories, done, transfers, arrivals, numbers, due });
+value!(record TensorUnit { free, waiting, free_at, memories, done, transfers, arrivals, numbers, due, pairs });
 
 impl TensorUnit {
     /// So many columns, all free.
@@ -80,12 +84,14 @@ impl TensorUnit {
             arrivals: BinaryHeap::new(),
             numbers: 0,
             due: u32::MAX,
+            pairs: PairUnit::new(ctas),
         }
     }
 
     /// A CTA begins in a slot.
     pub(super) fn begin(&mut self, slot: usize) {
         self.memories[slot].clear();
+        self.pairs.begin(slot);
     }
 
     /// The cells of the CTA in a slot.
@@ -121,12 +127,23 @@ impl TensorUnit {
         served
     }
 
-    /// A product of a CTA, or a copy, begins at `cycle` or when the tensor cores are free.
-    pub(super) fn multiply(&mut self, cta: usize, TensorTimes { work, tail }: TensorTimes, cycle: u32) {
-        let start = cycle.max(self.free_at);
-        self.free_at = start + work;
+    /// A product of a CTA, or a copy, begins at `cycle` or when the tensor cores are free: the cycle.
+    pub(super) fn multiply(&mut self, cta: usize, times: TensorTimes, cycle: u32) -> u32 {
+        let done = self.occupy(times, cycle);
         // A longer tail before it does not let it overtake.
-        self.done[cta] = self.done[cta].max(start + work + tail);
+        self.done_by(cta, done);
+        done - times.work - times.tail
+    }
+
+    /// The tensor cores work on a product from `cycle` on, or from when they are free: when it is done.
+    pub(super) fn occupy(&mut self, TensorTimes { work, tail }: TensorTimes, cycle: u32) -> u32 {
+        self.free_at = cycle.max(self.free_at) + work;
+        self.free_at + tail
+    }
+
+    /// A product of a CTA is not done before `cycle`.
+    pub(super) fn done_by(&mut self, cta: usize, cycle: u32) {
+        self.done[cta] = self.done[cta].max(cycle);
     }
 
     /// A transfer of `registers` is issued: the first cycle of the warp's next instruction.
@@ -138,15 +155,31 @@ impl TensorUnit {
 
     /// Lanes arrive at barriers behind all products of their CTA so far; false where none is under way.
     pub(super) fn arrive_later(&mut self, (slot, cta): (u8, u64), at: impl Iterator<Item = u64>, cycle: u32) -> bool {
-        let done = self.done[usize::from(slot)];
-        let later = done > cycle;
+        let later = self.is_under_way(slot, cycle);
         if later {
-            self.numbers += 1;
-            let due = DueArrival { cycle: done, number: self.numbers, cta, slot, at: at.collect() };
-            self.due = self.due.min(done);
-            self.arrivals.push(Reverse(due));
+            self.arrive_in_turn((slot, cta), at.collect(), Vec::new());
         }
         later
+    }
+
+    /// Products of a slot are under way.
+    pub(super) fn is_under_way(&self, slot: u8, cycle: u32) -> bool {
+        self.done[usize::from(slot)] > cycle || !self.pairs.is_answered(slot)
+    }
+
+    /// Arrives at barriers of the CTA and of others behind products that are under way.
+    pub(super) fn arrive_in_turn(&mut self, of: (u8, u64), at: Vec<u64>, others: Vec<OtherBarrier>) {
+        if let Some((at, others)) = self.pairs.hold(of, at, others) {
+            self.arrive_at_end(of, at, others);
+        }
+    }
+
+    /// The same of products whose end is known.
+    pub(super) fn arrive_at_end(&mut self, (slot, cta): (u8, u64), at: Vec<u64>, others: Vec<OtherBarrier>) {
+        let cycle = self.done[usize::from(slot)];
+        self.numbers += 1;
+        self.due = self.due.min(cycle);
+        self.arrivals.push(Reverse(DueArrival { cycle, number: self.numbers, cta, slot, at, others }));
     }
 
     /// The first cycle in which somebody arrives; the last one where nobody does.
@@ -172,6 +205,10 @@ impl TensorUnit {
 
     /// Columns that are free, and how many a warp waits for.
     pub(super) fn describe(&self, warp: usize) -> String {
+        if let Some(columns) = self.pairs.asked(warp) {
+            let free = self.free;
+            return format!("{columns} columns of tensor memory in both CTAs of a pair, of which {free} are free here");
+        }
         let wanted = self.waiting.iter().find(|(slot, _)| usize::from(*slot) == warp).map_or(0, |one| one.1);
         format!("{wanted} columns of tensor memory, of which {} are free", self.free)
     }

@@ -4,16 +4,17 @@
 //! values in the order of issue, whatever is under way.
 
 use durawarp_kernel::fault::FaultKind;
-use durawarp_kernel::ir::{Inst, TensorStep};
+use durawarp_kernel::ir::{Inst, Op, TensorStep};
 use durawarp_kernel::launch::Launch;
-use durawarp_kernel::semantics::atomic::arrive_once;
 
 use super::core::IssueCore;
 use super::group::read_factors;
 use super::handler_host::SmHost;
 use super::launches::LaunchTable;
-use super::parameters::TensorSpec;
 use super::slots::Fault;
+use super::tensor_memory::DueArrival;
+use super::tensor_pair::{self, arrive_in};
+use super::tensor_peers::PairScope;
 use super::wait::Wait;
 
 /// An instruction of a warp, issued.
@@ -33,10 +34,11 @@ pub(super) struct TensorIssue<'a> {
 pub(super) fn step_tensor(
     core: &mut IssueCore,
     issue: TensorIssue<'_>,
-    (launches, spec, latency): (&LaunchTable, &TensorSpec, u32),
+    (latency, scope): (u32, PairScope<'_>),
     host: &mut SmHost,
 ) -> Result<bool, Fault> {
     let TensorIssue { warp, step, inst, lanes, cycle } = issue;
+    let PairScope { launches, spec, .. } = scope;
     let launch = launches.of(&core.slots[warp]);
     let slot = &mut core.slots[warp];
     let cta = usize::from(slot.cta);
@@ -50,11 +52,15 @@ pub(super) fn step_tensor(
             allocate_columns(core, warp, columns, launch)?;
         }
         // Warps that wait stand at their own instruction, which is done for them here.
-        TensorStep::Free => {
+        TensorStep::Free | TensorStep::FreePair => {
             let columns = slot.warp.free_columns(inst, launch, lanes, core.tensor.memory_mut(cta))?;
             for (other, columns) in core.tensor.give_back(columns) {
                 let other = usize::from(other);
                 let launch = launches.of(&core.slots[other]);
+                if launch.kernel.code[core.slots[other].warp.pc() as usize].op == Op::Tensor(TensorStep::AllocatePair) {
+                    tensor_pair::had(core, other, columns, cycle, scope)?;
+                    continue;
+                }
                 allocate_columns(core, other, columns, launch)?;
                 core.slots[other].warp.advance();
                 core.slots[other].not_before = cycle + 1;
@@ -77,7 +83,7 @@ pub(super) fn step_tensor(
         TensorStep::Multiply(kind) => {
             let of = &mut core.ctas[cta];
             read_factors(warp, slot, of, launch, host, |warp, read| {
-                warp.each_tensor_read(inst, kind, launch, lanes, read)
+                warp.each_tensor_read(inst, (kind, false), launch, lanes, read)
             })?;
             let memory = core.tensor.memory_mut(cta);
             let works = slot.warp.multiply_tensor(inst, kind, launch, lanes, memory, &of.shared)?;
@@ -97,9 +103,54 @@ pub(super) fn step_tensor(
                 core.tensor.multiply(cta, spec.copy_times(bytes, latency), cycle);
             }
         }
+        // It waits in any case: the peer's answer comes over the link.
+        TensorStep::AllocatePair => {
+            let columns = slot.warp.columns_to_allocate(inst, launch, lanes)?;
+            tensor_pair::ask(core, warp, columns, cycle, scope)?;
+            return Ok(false);
+        }
+        TensorStep::MultiplyPair(kind) => {
+            read_factors(warp, slot, &mut core.ctas[cta], launch, host, |warp, read| {
+                warp.each_tensor_read(inst, (kind, true), launch, lanes, read)
+            })?;
+            tensor_pair::multiply(core, warp, (inst, kind, lanes), cycle, scope)?;
+        }
+        TensorStep::CommitTo => commit(core, warp, inst, lanes, cycle, scope)?,
     }
     core.slots[warp].warp.advance();
     Ok(true)
+}
+
+/// Lanes arrive at barriers in several CTAs, behind all products so far.
+fn commit(
+    core: &mut IssueCore,
+    warp: usize,
+    inst: &Inst,
+    lanes: u64,
+    cycle: u32,
+    scope: PairScope<'_>,
+) -> Result<(), Fault> {
+    let slot = &core.slots[warp];
+    let (launch, place) = (scope.launches.of(slot), slot.cta);
+    let targets = slot.warp.commit_targets(inst, launch, lanes)?;
+    let under_way = core.tensor.is_under_way(place, cycle);
+    for target in targets {
+        let cta = &mut core.ctas[usize::from(place)];
+        let own = cta.seat.as_ref().map_or(0, |seat| seat.rank);
+        let others = scope.others(cta, target.ranks, target.at);
+        let at: Vec<u64> = (target.ranks >> own & 1 == 1).then_some(target.at).into_iter().collect();
+        // Its writes carry what the warp knows of fences, as a store's do.
+        cta.fenced = cta.fenced.max(core.slots[warp].order.fenced);
+        if under_way {
+            core.tensor.arrive_in_turn((place, cta.cta), at, others);
+            continue;
+        }
+        core.tensor.pairs.arrive(others);
+        for at in at {
+            arrive_in(core, place.into(), at, scope.launches)?;
+        }
+    }
+    Ok(())
 }
 
 /// A warp has its columns: their address goes to its register.
@@ -123,17 +174,14 @@ fn allocate_columns(core: &mut IssueCore, warp: usize, columns: u32, launch: &La
 #[cold]
 pub(super) fn arrive_behind_products(core: &mut IssueCore, cycle: u32, launches: &LaunchTable) -> Result<(), Fault> {
     while let Some(due) = core.tensor.take_due(cycle) {
-        let cta = &mut core.ctas[usize::from(due.slot)];
+        let DueArrival { slot, cta: number, at, others, .. } = due;
+        core.tensor.pairs.arrive(others);
+        let cta = &core.ctas[usize::from(slot)];
         // A CTA that has ended does not hear of it.
-        if cta.is_free() || cta.cta != due.cta {
+        if cta.is_free() || cta.cta != number {
             continue;
         }
-        if let Err(misuse) = due.at.iter().try_for_each(|&at| arrive_once(&mut cta.shared, at)) {
-            let warp = core.slots.iter().find(|slot| slot.cta == due.slot && slot.wait != Wait::NoWarp);
-            let Some(slot) = warp else { continue };
-            let lane = slot.warp.live().trailing_zeros().min(31);
-            return Err(Box::new(slot.fault(lane, FaultKind::Asynchronous(misuse.to_string()), launches.of(slot))));
-        }
+        at.into_iter().try_for_each(|at| arrive_in(core, slot.into(), at, launches))?;
     }
     Ok(())
 }

@@ -28,6 +28,7 @@ pub(super) fn operands_of(copy: &TracedCopy) -> BulkOperands {
         shared: 0,
         bytes: copy.bytes,
         barrier: copy.barrier.into(),
+        barrier_of_pair: None,
         moved: MovedBytes::All,
         ranks: copy.ranks,
         tile: None,

@@ -21,13 +21,11 @@
 
 use crate::l1::Waiter;
 use crate::msg::{CommandProcessorMsg, GridOrder, GridReport, Msg, Payload, Reply, RequestKind, SmMsg};
-use crate::remote::{ClusterCta, ClusterWord, RemoteAccess, RemoteKind, RemotePart};
+use crate::remote::{ClusterCta, ClusterWord, PairMessage, RemoteAccess, RemoteKind, RemotePart};
 use crate::scheduler::Unit;
 use durawarp_engine::Ctx;
 use durawarp_kernel::fault::{FaultKind, ProgramFault};
-use durawarp_kernel::ir::{
-    Class, ClusterStep, GridStep, GroupStep, Inst, MachineRead, MemKind, Op, Scope, Space, TensorStep,
-};
+use durawarp_kernel::ir::{Class, ClusterStep, GridStep, GroupStep, Inst, MachineRead, MemKind, Op, Scope, Space};
 use durawarp_kernel::launch::Launch;
 use durawarp_persist::handler::{Marker, SmEvent};
 use durawarp_persist::journal::FactKind;
@@ -51,9 +49,18 @@ use super::persist;
 use super::requests::{BULK_SHIFT, Stepped};
 use super::seat::Seat;
 use super::slots::{Fault, count};
+use super::tensor_pair;
+use super::tensor_peers::PairScope;
 use super::tensor_steps::{TensorIssue, step_tensor};
 use super::traced::await_phase;
 use super::wait::{Account, AfterFence, Wait};
+
+/// What an SM tells the tensor memory of pairs of itself.
+macro_rules! pair_scope {
+    ($sm:ident, $launches:expr) => {
+        PairScope { here: $sm.w.index, record: &$sm.record, launches: $launches, spec: &$sm.p.tensor }
+    };
+}
 
 /// A cycle of an SM, with the fields that it takes.
 macro_rules! moment {
@@ -415,7 +422,10 @@ impl Sm {
             // It moves the pc itself, and waits where columns are not free.
             Op::Tensor(step) => {
                 let issue = TensorIssue { warp, step, inst, lanes, cycle };
-                match self.tensor_step(issue, launches) {
+                let stepped = self.tensor_step(issue, launches);
+                // Whatever it has come to, the peer hears of it.
+                self.send_pair_words(cx);
+                match stepped {
                     Ok(true) => {}
                     Ok(false) => return false,
                     Err(fault) => {
@@ -442,9 +452,39 @@ impl Sm {
             self.core.slots[issue.warp].warp.advance();
             return Ok(true);
         }
-        self.record.tensor.tensor_products += u64::from(matches!(issue.step, TensorStep::Multiply(_)));
-        let with = (launches, &self.p.tensor, self.p.shared.latency_cycles);
+        self.record.tensor.tensor_products += u64::from(issue.step.multiplies().is_some());
+        let with = (self.p.shared.latency_cycles, pair_scope!(self, launches));
         step_tensor(&mut self.core, issue, with, &mut self.host)
+    }
+
+    /// A word on the tensor memory of a pair of CTAs is here.
+    #[cold]
+    pub(super) fn pair_word(
+        &mut self,
+        message: PairMessage,
+        cycle: u32,
+        launches: &LaunchTable,
+        cx: &mut Ctx<'_, Msg>,
+    ) {
+        if let Err(fault) = tensor_pair::receive(&mut self.core, message, cycle, pair_scope!(self, launches)) {
+            self.fail(*fault, cx);
+        }
+        self.send_pair_words(cx);
+    }
+
+    /// Words on the tensor memory of pairs leave for other SMs.
+    #[inline]
+    pub(super) fn send_pair_words(&mut self, cx: &mut Ctx<'_, Msg>) {
+        if !self.core.tensor.pairs.is_silent() {
+            self.send_all_pair_words(cx);
+        }
+    }
+
+    #[cold]
+    fn send_all_pair_words(&mut self, cx: &mut Ctx<'_, Msg>) {
+        for (sm, message) in self.core.tensor.pairs.leaving() {
+            self.w.ports.to_sm(sm).send(SmMsg::Pair(message), 0, cx);
+        }
     }
 
     /// A step of products of four warps: values at once, and when the warp goes on.

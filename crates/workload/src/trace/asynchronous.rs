@@ -242,7 +242,7 @@ pub(crate) fn copy_instruction(kind: BulkKind, opcode: &str) -> Op {
     let multicast = kind == BulkKind::Load && opcode.split('.').any(|token| token == "MULTICAST");
     let atom = if kind == BulkKind::Reduce { AtomOp::Add } else { AtomOp::None };
     let (elem, mode, moves) = (Elem::U32, TileMode::Box, BulkBytes::All);
-    Op::Bulk(Bulk { kind, atom, elem, dimensions: 0, mode, multicast, moves })
+    Op::Bulk(Bulk { kind, atom, elem, dimensions: 0, mode, multicast, moves, paired: false })
 }
 
 /// The wait for all groups of stores but the last ones.

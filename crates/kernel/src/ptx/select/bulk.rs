@@ -45,7 +45,7 @@ const BYTES: usize = 6;
 /// A copy that moves bytes as they are.
 pub(super) fn plain(kind: BulkKind) -> Bulk {
     let (atom, elem, mode, moves) = (AtomOp::None, Elem::U8, TileMode::Box, BulkBytes::All);
-    Bulk { kind, atom, elem, dimensions: 0, mode, multicast: false, moves }
+    Bulk { kind, atom, elem, dimensions: 0, mode, multicast: false, moves, paired: false }
 }
 
 impl<'a> Lower<'_, 'a> {

@@ -1,4 +1,4 @@
-//! Tensor memory and the products that sum in it (PTX ISA 9.7.16): `tcgen05`, of one CTA.
+//! Tensor memory and the products that sum in it (PTX ISA 9.7.16): `tcgen05`, of one CTA or of a pair.
 //!
 //! | instruction | becomes |
 //! |---|---|
@@ -8,11 +8,11 @@
 //! | `.wait::ld`, `.wait::st` | a wait of the warp |
 //! | `.mma` | a product, of which the types and sizes are known when it runs; with `.block_scale` in `scaled.rs` |
 //! | `.cp` | a copy of a lane from shared memory (`scaled.rs`) |
-//! | `.commit` | an arrival at a barrier behind the products so far |
+//! | `.commit` | an arrival at a barrier behind the products so far, or at one in each CTA of a mask |
 //! | `.fence` | nothing: products and transfers have their values in program order |
 //!
-//! Not supported: two CTAs (`.cta_group::2`), `.ws`, `.sp`, `.ashift`, `.shift`,
-//! arrivals at several CTAs.
+//! All instructions of a kernel are of as many CTAs, as the ISA asks (`launch` looks for clusters of pairs).
+//! Not supported: `.ws`, `.sp`, `.ashift`, `.shift`; of pairs `.block_scale` and `.cp`.
 
 use super::super::super::ir::{
     AddressIn, AtomOp, CacheOp, Class, Elem, Mem, MemKind, Op, PhaseOp, Space, TensorKind, TensorShape, TensorStep,
@@ -59,12 +59,10 @@ const INSTRUCTIONS: [(&str, Tcgen05); 12] = [
 ];
 
 /// Modifiers of the family that are known and not supported.
-const REFUSED: [(&str, &str); 6] = [
-    ("cta_group::2", "products and memory of two CTAs"),
+const REFUSED: [(&str, &str); 4] = [
     ("ws", "products with a stationary b"),
     ("sp", "products with a sparse a"),
     ("ashift", "products with shifted rows"),
-    ("multicast::cluster", "arrivals in several CTAs"),
     ("shift", "shifts of rows"),
 ];
 
@@ -90,16 +88,20 @@ impl<'a> Lower<'_, 'a> {
         }
         // Only what may be of two CTAs says of how many.
         let grouped = !matches!(what, Tcgen05::Load | Tcgen05::Store | Tcgen05::Wait(_) | Tcgen05::Fence);
-        if grouped && !m.take("cta_group::1") {
-            return Err(self.fault(i.opcode.at.clone(), "this `tcgen05` needs `.cta_group::1`"));
+        let paired = if grouped { self.cta_group(i, m)? } else { false };
+        if paired && (what == Tcgen05::Copy || i.mods.iter().any(|word| word.text == "block_scale")) {
+            let message =
+                "copies to tensor memory and scaled blocks of pairs of CTAs (`.cta_group::2`) are not supported";
+            return Err(self.fault(i.opcode.at.clone(), message));
         }
         match what {
-            Tcgen05::Allocate => self.allocate_columns(i, m),
+            Tcgen05::Allocate => self.allocate_columns(i, m, paired),
             Tcgen05::Free => {
                 m.take("b32");
                 let [address, columns] = self.operands(i)?;
                 let (address, columns) = (self.src(address, Ty::B32)?, self.src(columns, Ty::U32)?);
-                self.tensor_step(TensorStep::Free, &[], &[address, columns])
+                let step = if paired { TensorStep::FreePair } else { TensorStep::Free };
+                self.tensor_step(step, &[], &[address, columns])
             }
             Tcgen05::Relinquish => {
                 let [] = self.operands(i)?;
@@ -110,7 +112,7 @@ impl<'a> Lower<'_, 'a> {
                 let [] = self.operands(i)?;
                 self.tensor_step(step, &[], &[])
             }
-            Tcgen05::Multiply => self.tensor_product(i, m),
+            Tcgen05::Multiply => self.tensor_product(i, m, paired),
             Tcgen05::Copy => self.tensor_copy(i, m),
             Tcgen05::Commit => self.commit_products(i, m),
             Tcgen05::Fence => {
@@ -121,20 +123,33 @@ impl<'a> Lower<'_, 'a> {
         }
     }
 
+    /// Whether an instruction is one of a pair of CTAs.
+    fn cta_group(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered<bool> {
+        let found = m.one_of(&[("cta_group::1", false), ("cta_group::2", true)]);
+        let message = "this `tcgen05` needs `.cta_group::1` or `.cta_group::2`";
+        let Some(paired) = found else { return Err(self.fault(i.opcode.at.clone(), message)) };
+        if self.paired.replace(paired).is_some_and(|before| before != paired) {
+            let message = "all `tcgen05` of a kernel have the same `.cta_group`, and this differs from those before it";
+            return Err(self.fault(i.opcode.at.clone(), message));
+        }
+        Ok(paired)
+    }
+
     fn tensor_step(&mut self, step: TensorStep, dst: &[Arg], src: &[Arg]) -> Lowered {
         self.emit(Op::Tensor(step), Class::Control, dst, src, 0);
         Ok(())
     }
 
     /// Columns, and a store of their address, which all lanes make alike.
-    fn allocate_columns(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
+    fn allocate_columns(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>, paired: bool) -> Lowered {
         m.take("shared::cta");
         m.take("b32");
         let [to, columns] = self.operands(i)?;
         let columns = self.src(columns, Ty::U32)?;
         let to = self.address(to, Space::Shared)?;
         let address = Arg::Reg(self.body.register(Bank::R32));
-        self.tensor_step(TensorStep::Allocate, &[address], &[columns])?;
+        let step = if paired { TensorStep::AllocatePair } else { TensorStep::Allocate };
+        self.tensor_step(step, &[address], &[columns])?;
         let mem = Mem { address: AddressIn::slot(to.wide), ..plain_access(MemKind::Store, Space::Shared, Elem::U32) };
         self.emit(Op::Mem(mem), Class::Mem, &[address], &[to.base], to.offset);
         Ok(())
@@ -200,7 +215,7 @@ impl<'a> Lower<'_, 'a> {
         Ok(())
     }
 
-    fn tensor_product(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
+    fn tensor_product(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>, paired: bool) -> Lowered {
         if m.take("block_scale") {
             return self.scaled_product(i, m);
         }
@@ -225,12 +240,13 @@ impl<'a> Lower<'_, 'a> {
         let a = if in_tensor_memory { self.tensor_address(a)? } else { self.src(a, Ty::B64)? };
         let (b, instruction) = (self.src(b, Ty::B64)?, self.src(instruction, Ty::B32)?);
         // Masks of lanes may stand before the predicate, a power of two behind it.
-        let mut disabled = [Arg::None; 4];
+        let (mut disabled, masks_of) = ([Arg::None; 8], if paired { 8 } else { 4 });
         let rest = match rest {
             [masks, rest @ ..] if matches!(masks.kind, OperandKind::Vector(_)) => {
                 let parts = self.elements(masks)?;
-                if parts.len() != disabled.len() {
-                    return Err(self.fault(masks.at.clone(), "the lanes to be left alone have four masks"));
+                if parts.len() != masks_of {
+                    let message = format!("the lanes to be left alone have {masks_of} masks, found {}", parts.len());
+                    return Err(self.fault(masks.at.clone(), message));
                 }
                 for (mask, part) in disabled.iter_mut().zip(parts.iter()) {
                     *mask = self.src(part, Ty::B32)?;
@@ -248,10 +264,11 @@ impl<'a> Lower<'_, 'a> {
             return Err(self.fault(i.opcode.at.clone(), "`scale-input-d` is 0 to 15"));
         }
         let (adds, negated) = self.src_pred(adds)?;
-        self.tensor_step(TensorStep::Multiply(kind), &[], &[d, a, b, instruction])?;
+        let step = if paired { TensorStep::MultiplyPair(kind) } else { TensorStep::Multiply(kind) };
+        self.tensor_step(step, &[], &[d, a, b, instruction])?;
         if let Some(draft) = self.body.code.last_mut() {
             draft.more[0] = adds;
-            draft.more[1..5].copy_from_slice(&disabled);
+            draft.more[1..].copy_from_slice(&disabled);
             let product = TensorDraft::Product { in_tensor_memory, adds: negated == 0, scale: scale as u8 };
             draft.tensor = Some(Box::new(product));
         }
@@ -264,6 +281,9 @@ impl<'a> Lower<'_, 'a> {
             return Err(self.fault(i.opcode.at.clone(), "`tcgen05.commit` needs `.mbarrier::arrive::one`"));
         }
         m.skip(|word| matches!(word, "shared::cluster" | "b64"));
+        if m.take("multicast::cluster") {
+            return self.commit_to(i);
+        }
         let [object] = self.operands(i)?;
         let address = self.address(object, Space::Shared)?;
         let one = self.body.literal(Bank::R64, 1);
@@ -276,5 +296,12 @@ impl<'a> Lower<'_, 'a> {
         };
         self.emit(Op::Mem(mem), Class::Mem, &[Arg::None], &[address.base, one, Arg::None], address.offset);
         Ok(())
+    }
+
+    /// The same, in each CTA of a mask.
+    fn commit_to(&mut self, i: &'a Instruction<'a>) -> Lowered {
+        let [object, mask] = self.operands(i)?;
+        let (at, mask) = (self.shared_operand(object)?, self.src(mask, Ty::B32)?);
+        self.tensor_step(TensorStep::CommitTo, &[], &[at, mask])
     }
 }

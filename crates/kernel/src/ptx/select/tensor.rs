@@ -6,7 +6,8 @@
 //! behind them and the mask of CTAs. What is copied, and of which type the elements of a reduction are, is in
 //! the map. Which words and operands there are is what `ptxas` 12.9 takes.
 //!
-//! Not supported: `im2col::w` and `im2col::w::128`, copies for two CTAs (`.cta_group`).
+//! Of a load for a pair of CTAs (`.cta_group::2`) the barrier may be the peer's. Not supported: `im2col::w`
+//! and `im2col::w::128`.
 
 use super::super::super::ir::{Bulk, BulkKind, Class, Op, Space, TileMode};
 use super::super::ast::{Instruction, Operand, OperandKind};
@@ -18,6 +19,9 @@ use super::words::Mods;
 
 /// Dimensions of a tensor.
 const DIMENSIONS: [(&str, u8); 5] = [("1d", 1), ("2d", 2), ("3d", 3), ("4d", 4), ("5d", 5)];
+
+/// Whether a load is one for a pair of CTAs.
+const CTA_GROUPS: [(&str, bool); 2] = [("cta_group::1", false), ("cta_group::2", true)];
 
 /// What a load, or a prefetch, may have of its tensor.
 const LOADED: [(&str, TileMode); 3] =
@@ -40,7 +44,7 @@ struct TileAt {
 impl<'a> Lower<'_, 'a> {
     /// The instruction whose opcode and `bulk.tensor` are read.
     pub(super) fn tile(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>, reduces: bool) -> Lowered {
-        for word in ["im2col::w", "im2col::w::128", "cta_group::1", "cta_group::2"] {
+        for word in ["im2col::w", "im2col::w::128"] {
             if let Some(found) = i.mods.iter().find(|found| found.text == word) {
                 let message = format!("copies of tiles with `.{word}` are not supported");
                 return Err(self.fault(found.at.clone(), message));
@@ -90,7 +94,9 @@ impl<'a> Lower<'_, 'a> {
                         (operands.each_ref(), None, mask)
                     }
                 };
-                let bulk = Bulk { dimensions, mode, multicast: mask.is_some(), ..plain(BulkKind::Load) };
+                // Without the word the barrier is that of the destination.
+                let paired = m.one_of(&CTA_GROUPS).unwrap_or(false);
+                let bulk = Bulk { dimensions, mode, multicast: mask.is_some(), paired, ..plain(BulkKind::Load) };
                 let (shared, tile) = (self.shared_operand(to)?, self.tile_at(tile, offsets, bulk)?);
                 let barrier = self.shared_operand(barrier)?;
                 self.emit_tile(bulk, tile, [shared, barrier])?;

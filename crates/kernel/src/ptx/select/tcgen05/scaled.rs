@@ -59,7 +59,7 @@ impl<'a> Lower<'_, 'a> {
         self.tensor_step(TensorStep::Multiply(TensorKind::Scaled(kind)), &[], &[d, a, b, instruction])?;
         if let Some(draft) = self.body.code.last_mut() {
             draft.more[0] = adds;
-            draft.more[5..7].copy_from_slice(&scales);
+            draft.more[1..3].copy_from_slice(&scales);
             draft.tensor = Some(Box::new(TensorDraft::Product { in_tensor_memory, adds: negated == 0, scale: 0 }));
         }
         Ok(())

@@ -1,0 +1,310 @@
+//! Pairs of CTAs in an SM (`tcgen05` with `.cta_group::2`): columns that both CTAs have, products of both
+//! tensor cores, and arrivals at barriers of other CTAs.
+//!
+//! ```text
+//!            SM of lesser number       link     SM of greater number
+//!   alloc                              <──────  asks
+//!            takes columns, has        ──────>  takes columns, has, goes on
+//!            goes on                   <──────
+//!            who issues                         its peer
+//!   mma      product, own columns of b ──────>  its rows
+//!            its rows                  <──────  own columns of b
+//!   commit   all are done and answered ──────>  arrival
+//! ```
+//! Each SM reads and writes its own memories alone; what it lacks of b comes by a message of the link that
+//! all accesses between SMs take (`shared.cluster_cycles`). A product occupies both tensor cores from the
+//! cycle in which it begins where it was issued, or in which the other is free. It is done when both are; a
+//! program counts on its results behind an arrival only, which waits for the answer.
+//!
+//! SMs take columns for a pair in the order of their numbers, so that no two pairs wait for each other.
+//!
+//! Source: PTX ISA 9.7.16 (what is done), CUTLASS's kernels of two SMs (who issues). Chosen, for lack of a
+//! source: that both cores work in step; that what comes of b takes no time of the link, as it goes with the
+//! product. Invariants: answers of a CTA's products come in the order of their issue; an SM changes state of
+//! another only by messages. Not modelled: a product that waits here because the tensor core there is busy;
+//! what other CTAs' barriers know of fences.
+
+use durawarp_kernel::cluster::ClusterMisuse;
+use durawarp_kernel::fault::{FaultKind, ProgramFault};
+use durawarp_kernel::ir::{Inst, TensorKind};
+use durawarp_kernel::semantics::PairColumns;
+use durawarp_kernel::semantics::atomic::arrive_once;
+use durawarp_kernel::warp::{multiply_pair, pair_columns, pair_work};
+
+use super::core::IssueCore;
+use super::cta::CtaSlot;
+use super::launches::LaunchTable;
+use super::slots::Fault;
+use super::tensor_peers::{PairPlace, PairScope, PendingProduct, WaitingCommit};
+use super::wait::Wait;
+use crate::remote::{ClusterCta, PairMessage, PairProduct, PairWord};
+
+/// The slot of a CTA that has not ended.
+fn find(core: &IssueCore, of: ClusterCta, scope: PairScope<'_>) -> Option<usize> {
+    let is = |slot: &CtaSlot| slot.left > 0 && slot.cta == of.cta && scope.record.launch(slot.launch) == of.launch;
+    core.ctas.iter().position(is)
+}
+
+/// Somebody arrives behind products at a barrier of the CTA in a slot.
+///
+/// # Errors
+/// The barrier is not there, or awaits nobody.
+pub(super) fn arrive_in(core: &mut IssueCore, cta: usize, at: u64, launches: &LaunchTable) -> Result<(), Fault> {
+    let Err(misuse) = arrive_once(&mut core.ctas[cta].shared, at) else { return Ok(()) };
+    let warp = core.slots.iter().find(|slot| usize::from(slot.cta) == cta && slot.wait != Wait::NoWarp);
+    let Some(slot) = warp else { return Ok(()) };
+    let lane = slot.warp.live().trailing_zeros().min(31);
+    Err(Box::new(slot.fault(lane, FaultKind::Asynchronous(misuse.to_string()), launches.of(slot))))
+}
+
+/// A fault of a warp slot's instruction.
+fn fault_of(core: &IssueCore, warp: usize, kind: FaultKind, scope: PairScope<'_>) -> Fault {
+    let slot = &core.slots[warp];
+    let lane = slot.warp.live().trailing_zeros().min(31);
+    Box::new(ProgramFault::new(kind, scope.launches.of(slot), &slot.warp, slot.warp.pc(), lane))
+}
+
+fn send(core: &mut IssueCore, place: PairPlace, from: u16, word: PairWord) {
+    core.tensor.pairs.leaving.push((place.sm, Box::new(PairMessage { to: place.peer, from, word })));
+}
+
+/// A warp allocates columns in both CTAs of its pair: it waits.
+///
+/// # Errors
+/// What the ISA leaves undefined.
+pub(super) fn ask(
+    core: &mut IssueCore,
+    warp: usize,
+    columns: u32,
+    cycle: u32,
+    scope: PairScope<'_>,
+) -> Result<(), Fault> {
+    let cta = usize::from(core.slots[warp].cta);
+    let place = scope.place(&core.ctas[cta]).map_err(|kind| fault_of(core, warp, kind, scope))?;
+    let slot = &mut core.tensor.pairs.slots[cta];
+    if slot.asks.replace((warp as u8, columns)).is_some() {
+        let what = "two warps of a CTA in `tcgen05.alloc.cta_group::2` at once".to_owned();
+        return Err(fault_of(core, warp, FaultKind::Unsupported(what), scope));
+    }
+    let theirs = slot.theirs.take();
+    // Whose turn it is follows from the numbers of the SMs.
+    core.enter(warp, Wait::TensorMemory, cycle + 1);
+    match (place.first, theirs) {
+        (true, Some(theirs)) => take(core, cta, theirs, cycle, scope),
+        (true, None) => Ok(()),
+        (false, _) => {
+            send(core, place, scope.here, PairWord::Asks { columns });
+            Ok(())
+        }
+    }
+}
+
+/// It is the turn of this SM to take columns for the CTA of a slot, whose peer asks for `theirs`.
+fn take(core: &mut IssueCore, cta: usize, theirs: u32, cycle: u32, scope: PairScope<'_>) -> Result<(), Fault> {
+    let Some((warp, columns)) = core.tensor.pairs.slots[cta].asks else { unreachable!("a warp asks") };
+    if theirs != columns {
+        let what = format!("`tcgen05.alloc.cta_group::2` of {columns} columns, where the peer CTA asks for {theirs}");
+        return Err(fault_of(core, warp.into(), FaultKind::Unsupported(what), scope));
+    }
+    if core.tensor.take(warp, columns) { had(core, warp.into(), columns, cycle, scope) } else { Ok(()) }
+}
+
+/// A warp that allocates for a pair has its columns in this SM.
+///
+/// # Errors
+/// They lie elsewhere than the peer's, or have no room between others.
+pub(super) fn had(
+    core: &mut IssueCore,
+    warp: usize,
+    columns: u32,
+    cycle: u32,
+    scope: PairScope<'_>,
+) -> Result<(), Fault> {
+    let cta = usize::from(core.slots[warp].cta);
+    let place = scope.place(&core.ctas[cta]).map_err(|kind| fault_of(core, warp, kind, scope))?;
+    let Some(address) = core.tensor.memory_mut(cta).allocate(columns) else {
+        let what = format!("`tcgen05.alloc` of {columns} columns, which do not fit between others of its CTA");
+        return Err(fault_of(core, warp, FaultKind::Unsupported(what), scope));
+    };
+    send(core, place, scope.here, PairWord::Has { columns, address });
+    // The second one ends it: the first's are had.
+    match core.tensor.pairs.slots[cta].at.replace(address) {
+        Some(theirs) => both_have(core, cta, [address, theirs], cycle, scope),
+        None => Ok(()),
+    }
+}
+
+/// Both CTAs have their columns, here and there at these addresses: the warp goes on.
+fn both_have(
+    core: &mut IssueCore,
+    cta: usize,
+    [address, theirs]: [u32; 2],
+    cycle: u32,
+    scope: PairScope<'_>,
+) -> Result<(), Fault> {
+    let slot = &mut core.tensor.pairs.slots[cta];
+    slot.at = None;
+    let Some((warp, _)) = slot.asks.take() else { unreachable!("a warp asks") };
+    let warp = usize::from(warp);
+    // Columns are numbered alike where both CTAs allocate and free in one order.
+    if address != theirs {
+        let what = format!(
+            "`tcgen05.alloc.cta_group::2` at address {address:#x}, where the peer CTA has its columns at {theirs:#x}: \
+             both allocate and free alike"
+        );
+        return Err(fault_of(core, warp, FaultKind::Unsupported(what), scope));
+    }
+    let slot = &mut core.slots[warp];
+    let launch = scope.launches.of(slot);
+    let inst = &launch.kernel.code[slot.warp.pc() as usize];
+    let lanes = slot.warp.guarded(inst);
+    slot.warp.write_tensor_result(inst.dst[0], lanes, address);
+    slot.warp.advance();
+    slot.not_before = cycle + 1;
+    core.settle(warp, cycle, launch);
+    Ok(())
+}
+
+/// A warp issues products of a pair.
+///
+/// # Errors
+/// What the ISA leaves undefined, or is not supported.
+pub(super) fn multiply(
+    core: &mut IssueCore,
+    warp: usize,
+    (inst, kind, lanes): (&Inst, TensorKind, u64),
+    cycle: u32,
+    scope: PairScope<'_>,
+) -> Result<(), Fault> {
+    let cta = usize::from(core.slots[warp].cta);
+    let place = scope.place(&core.ctas[cta]).map_err(|kind| fault_of(core, warp, kind, scope))?;
+    let slot = &core.slots[warp];
+    let launch = scope.launches.of(slot);
+    let pc = slot.warp.pc();
+    for (lane, values) in slot.warp.pair_products(inst, kind, launch, lanes) {
+        let fault = |kind| Box::new(ProgramFault::new(kind, launch, &core.slots[warp].warp, pc, lane));
+        let work = pair_work(&values, launch).map_err(fault)?;
+        let columns = pair_columns(&values, &core.ctas[cta].shared, launch).map_err(fault)?;
+        // The own core begins at once; the own rows are made when the peer's columns are here.
+        let start = core.tensor.multiply(cta, scope.spec.tensor_times(work), cycle);
+        let product = PairProduct { from: place.own, values, columns: columns.clone(), start };
+        send(core, place, scope.here, PairWord::Multiply(product));
+        let of = &mut core.tensor.pairs.slots[cta];
+        of.issued += 1;
+        of.pending.push_back(PendingProduct { warp: warp as u8, pc, lane, values, columns });
+    }
+    Ok(())
+}
+
+/// A word for a CTA of this SM.
+///
+/// # Errors
+/// What is wrong with a program, by the instruction whose part it is.
+pub(super) fn receive(
+    core: &mut IssueCore,
+    message: PairMessage,
+    cycle: u32,
+    scope: PairScope<'_>,
+) -> Result<(), Fault> {
+    let PairMessage { to, from, word } = message;
+    let found = find(core, to, scope);
+    match (word, found) {
+        (PairWord::Multiply(product), found) => {
+            let to = product.from;
+            let word = answer(core, found, product, cycle, scope);
+            core.tensor.pairs.leaving.push((from, Box::new(PairMessage { to, from: scope.here, word })));
+            Ok(())
+        }
+        // A CTA that has ended does not hear of it.
+        (_, None) => Ok(()),
+        (PairWord::Asks { columns }, Some(cta)) => {
+            let slot = &mut core.tensor.pairs.slots[cta];
+            if slot.asks.is_some() {
+                return take(core, cta, columns, cycle, scope);
+            }
+            slot.theirs = Some(columns);
+            Ok(())
+        }
+        // The first one has waited for it, the second one takes its own behind it.
+        (PairWord::Has { columns, address }, Some(cta)) => match core.tensor.pairs.slots[cta].at {
+            Some(own) => both_have(core, cta, [own, address], cycle, scope),
+            None => {
+                core.tensor.pairs.slots[cta].at = Some(address);
+                take(core, cta, columns, cycle, scope)
+            }
+        },
+        (PairWord::Arrives { at }, Some(cta)) => arrive_in(core, cta, at.into(), scope.launches),
+        (PairWord::Multiplied { columns, done, fault }, Some(cta)) => {
+            answered(core, cta, (columns, done, fault), cycle, scope)
+        }
+    }
+}
+
+/// Does the part of the CTA in a slot of a product that its peer has issued.
+fn answer(
+    core: &mut IssueCore,
+    found: Option<usize>,
+    product: PairProduct,
+    cycle: u32,
+    scope: PairScope<'_>,
+) -> PairWord {
+    let wrong = |what: String| PairWord::Multiplied { columns: PairColumns::new(), done: cycle, fault: Some(what) };
+    let Some(cta) = found else { return wrong(ClusterMisuse::Ended(product.from.rank ^ 1).to_string()) };
+    let launch = scope.launches.at(core.ctas[cta].launch);
+    let values = &product.values;
+    // What is wrong here is told where the product was issued.
+    let done = pair_work(values, launch).and_then(|work| {
+        let (memory, shared) = (core.tensor.memory_mut(cta), &core.ctas[cta].shared);
+        let columns = pair_columns(values, shared, launch)?;
+        let b = if product.from.rank % 2 == 0 { [&product.columns, &columns] } else { [&columns, &product.columns] };
+        multiply_pair(values, (product.from.rank ^ 1) % 2, b, memory, shared, launch)?;
+        Ok((work, columns))
+    });
+    match done {
+        Ok((work, columns)) => {
+            // It began there some cycles ago, as the word has come over the link.
+            let done = core.tensor.occupy(scope.spec.tensor_times(work), product.start).max(cycle);
+            PairWord::Multiplied { columns, done, fault: None }
+        }
+        Err(FaultKind::Unsupported(what) | FaultKind::Asynchronous(what)) => wrong(what),
+        Err(FaultKind::OutOfBounds { address, bytes, hint, .. }) => {
+            wrong(format!("{bytes} bytes at {address:#x} of shared memory: {hint}"))
+        }
+        Err(other) => wrong(format!("{other:?}")),
+    }
+}
+
+/// The peer has answered the oldest product of a CTA: its own rows follow, and what waits for them.
+fn answered(
+    core: &mut IssueCore,
+    cta: usize,
+    (columns, done, fault): (PairColumns, u32, Option<String>),
+    cycle: u32,
+    scope: PairScope<'_>,
+) -> Result<(), Fault> {
+    let slot = &mut core.tensor.pairs.slots[cta];
+    let Some(PendingProduct { warp, pc, lane, values, columns: own }) = slot.pending.pop_front() else {
+        unreachable!("an answer belongs to a product")
+    };
+    slot.answered += 1;
+    let (answered, rank) = (slot.answered, core.ctas[cta].seat.as_ref().map_or(0, |seat| seat.rank));
+    let launch = scope.launches.at(core.ctas[cta].launch);
+    let made = match fault {
+        Some(what) => Err(FaultKind::Asynchronous(format!("a product's part in the peer CTA: {what}"))),
+        None => {
+            let b = if rank % 2 == 0 { [&own, &columns] } else { [&columns, &own] };
+            multiply_pair(&values, rank % 2, b, core.tensor.memory_mut(cta), &core.ctas[cta].shared, launch)
+        }
+    };
+    if let Err(kind) = made {
+        return Err(Box::new(ProgramFault::new(kind, launch, &core.slots[usize::from(warp)].warp, pc, lane)));
+    }
+    core.tensor.done_by(cta, done.max(cycle));
+    // Arrivals that waited for this answer have their cycle now.
+    let is_due = |commit: &mut WaitingCommit| usize::from(commit.slot) == cta && commit.behind <= answered;
+    let due: Vec<WaitingCommit> = core.tensor.pairs.commits.extract_if(.., is_due).collect();
+    for WaitingCommit { slot, cta, at, others, .. } in due {
+        core.tensor.arrive_at_end((slot, cta), at, others);
+    }
+    Ok(())
+}
