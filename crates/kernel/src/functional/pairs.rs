@@ -76,7 +76,7 @@ pub(super) fn step_pair(
                 let b = [&*shared, theirs.1].map(|shared| pair_columns(&values, shared, launch));
                 let [own, other] = b;
                 let (own, other) = (own.map_err(fault)?, other.map_err(fault)?);
-                let b = if rank % 2 == 0 { [&own, &other] } else { [&other, &own] };
+                let b = if rank.is_multiple_of(2) { [&own, &other] } else { [&other, &own] };
                 multiply_pair(&values, rank % 2, b, memory, shared, launch).map_err(fault)?;
                 multiply_pair(&values, peer % 2, b, theirs.0, theirs.1, launch).map_err(fault)?;
             }

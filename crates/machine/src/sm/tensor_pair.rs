@@ -256,7 +256,11 @@ fn answer(
     let done = pair_work(values, launch).and_then(|work| {
         let (memory, shared) = (core.tensor.memory_mut(cta), &core.ctas[cta].shared);
         let columns = pair_columns(values, shared, launch)?;
-        let b = if product.from.rank % 2 == 0 { [&product.columns, &columns] } else { [&columns, &product.columns] };
+        let b = if product.from.rank.is_multiple_of(2) {
+            [&product.columns, &columns]
+        } else {
+            [&columns, &product.columns]
+        };
         multiply_pair(values, (product.from.rank ^ 1) % 2, b, memory, shared, launch)?;
         Ok((work, columns))
     });
@@ -292,7 +296,7 @@ fn answered(
     let made = match fault {
         Some(what) => Err(FaultKind::Asynchronous(format!("a product's part in the peer CTA: {what}"))),
         None => {
-            let b = if rank % 2 == 0 { [&own, &columns] } else { [&columns, &own] };
+            let b = if rank.is_multiple_of(2) { [&own, &columns] } else { [&columns, &own] };
             multiply_pair(&values, rank % 2, b, core.tensor.memory_mut(cta), &core.ctas[cta].shared, launch)
         }
     };
