@@ -96,9 +96,11 @@ fn streams_of_reads_on_the_cards_reach_what_was_measured_on_them() {
     assert!((0.76..0.92).contains(&reached("volta-v100", "", 900e9)));
     assert!((0.82..0.92).contains(&reached("volta-v100", "dram.refresh=per_bank", 900e9)));
     assert!((0.84..0.92).contains(&reached("volta-v100", "dram.refresh=none", 900e9)));
-    // With 64 credits for the way to a controller, which its delay uses up, and 64 reads in its queue the half is lost.
+    // With 64 credits for the way to a controller, which its delay uses up, and 64 reads in its queue the half is lost, where a
+    // request is of a sector.
     assert!((0.84..0.95).contains(&reached("ampere-a100", "", 1935e9)));
-    let few = "controller.read_queue_entries=64 controller.ingress_reads=64";
+    assert!((0.84..0.95).contains(&reached("ampere-a100", "sm.coalescer=warp_by_sector", 1935e9)));
+    let few = "sm.coalescer=warp_by_sector controller.read_queue_entries=64 controller.ingress_reads=64";
     assert!((0.44..0.6).contains(&reached("ampere-a100", few, 1935e9)));
 }
 

@@ -24,6 +24,7 @@ mod dram_cache;
 mod faults;
 mod gate;
 mod im2col;
+mod l2_bandwidth;
 mod l2_slice;
 mod launch_control;
 mod line_buffer;

@@ -10,7 +10,8 @@
 //!
 //! Source: AGPM Table IV (32 B flits, 1.4 GHz); the buffers of `SM6_TITANX`. With `switch = "ports"`
 //! contention is at the ports only, as in a full crossbar with enough internal speed-up; with
-//! `"input_queued"` packets also go through a [`switch`](super::switch).
+//! `"input_queued"` packets also go through a [`switch`](super::switch). Where SMs of a GPC share a port,
+//! replies go through [that](super::gpc_port).
 
 use durawarp_base::choice;
 use durawarp_base::spec;
@@ -33,7 +34,7 @@ spec! {
     /// Parameters of the crossbar between requesters (SMs, command processor) and L2 slices.
     pub struct CrossbarSpec {
         /// Bytes that one port moves in one crossbar cycle.
-        flit_bytes: u32 where 8..=128,
+        flit_bytes: u32 where 8..=256,
         /// Crossbar cycles from one side to the other, serialisation apart.
         latency_cycles: u32 where 1..=1000,
         /// Packets of one requester that one slice's input buffer holds: the requester's credits for that
@@ -48,6 +49,10 @@ spec! {
         switch_packets: u32 where 1..=1024,
         /// Flits that the switch moves from an input to an output in one crossbar cycle.
         switch_speedup: u32 where 1..=16,
+        /// GPCs whose SMs share a port on the way of replies; 0: SMs share none.
+        gpcs: u32 where 0..=64,
+        /// Bytes of replies, headers included, that the port of a GPC moves in one crossbar cycle.
+        gpc_bytes: u32 where 0..=8192,
     }
 }
 

@@ -35,6 +35,14 @@ impl Gpcs {
         first(gpc.into())..first(u32::from(gpc) + 1)
     }
 
+    /// The GPC of an SM. O(1).
+    pub fn of(self, sm: u16) -> u16 {
+        let (tpcs, tpc) = (u32::from(self.sms).div_ceil(PAIR), u32::from(sm) / PAIR);
+        let (each, more) = (tpcs / u32::from(self.count), tpcs % u32::from(self.count));
+        let of_larger = more * (each + 1);
+        (if tpc < of_larger { tpc / (each + 1) } else { more + (tpc - of_larger) / each }) as u16
+    }
+
     /// The SMs of all GPCs.
     pub fn iter(self) -> impl Iterator<Item = Range<u16>> {
         (0..self.count).map(move |gpc| self.sms_of(gpc))
@@ -58,5 +66,8 @@ mod tests {
         let gpcs = Gpcs::new(132, 8);
         assert_eq!((gpcs.around(17), gpcs.around(18), gpcs.around(131)), (Some(0..18), Some(18..36), Some(116..132)));
         assert_eq!(Gpcs::new(8, 0).around(0), None);
+        for gpcs in [gpcs, Gpcs::new(7, 2), Gpcs::new(2, 3), Gpcs::new(170, 11)] {
+            (0..gpcs.sms).for_each(|sm| assert!(gpcs.sms_of(gpcs.of(sm)).contains(&sm), "{sm} of {gpcs:?}"));
+        }
     }
 }

@@ -24,7 +24,8 @@
 //!   request.
 //! * [`os`], [`nic`], [`poster`], [`client`]: system calls; the network interface, its half for verbs of
 //!   harts; what sends requests over the network.
-//! * [`hub`], [`switch`]: a scheme's own component; a crossbar in one place, where a machine asks for one.
+//! * [`hub`], [`switch`], [`gpc_port`]: a scheme's own component; a crossbar in one place, and what SMs of a
+//!   GPC share of it, where a machine asks for one.
 //!
 //! A verb of a part gets the other parts that it needs as arguments, and gives back as a value what is to be
 //! done then (`Stepped`, `LoadDone`, `AllArrived`). Components meet only through messages ([`msg`],
@@ -63,6 +64,7 @@ pub mod device;
 pub mod energy;
 mod entries;
 pub mod gpc;
+pub mod gpc_port;
 pub mod handler_levels;
 pub mod home;
 pub mod hub;
@@ -259,17 +261,28 @@ impl MachineSpec {
         );
         // A switch stands between two links that share the crossbar's latency, and replies wait in its
         // queues.
-        let switched = self.crossbar.switch == SwitchKind::InputQueued;
+        let (switched, gpcs) = (self.crossbar.switch == SwitchKind::InputQueued, self.crossbar.gpcs);
         require(
-            !switched || self.crossbar.latency_cycles >= 2,
+            !(switched || gpcs > 0) || self.crossbar.latency_cycles >= 2,
             "crossbar.latency_cycles",
-            "a switch needs a cycle on both of its sides: 2 at least".into(),
+            "a switch and a port of a GPC need a cycle on both of their sides: 2 at least".into(),
         );
         require(
-            !(switched && l2.inclusive),
+            !((switched || gpcs > 0) && l2.inclusive),
             "l2.inclusive",
-            "what an inclusive L2 takes back from L1s would overtake replies that wait in a switch (crossbar.switch)"
+            "what an inclusive L2 takes back from L1s would overtake replies that wait in a switch (crossbar.switch) or \
+             at a port of a GPC (crossbar.gpcs)"
                 .into(),
+        );
+        require(
+            !(switched && gpcs > 0),
+            "crossbar.gpcs",
+            "replies go through a switch (crossbar.switch) or through ports of GPCs, not both".into(),
+        );
+        require(
+            gpcs == 0 || self.crossbar.gpc_bytes > 0,
+            "crossbar.gpc_bytes",
+            format!("the ports of {gpcs} GPCs (crossbar.gpcs) would move nothing"),
         );
         // From here on what slices and controllers share: each controller serves the same number of slices.
         let channels = mc.channels;

@@ -9,10 +9,12 @@
 //! | SM, core | slices, command processor or OS, \[hub, controllers: paths, request switch, poster, SMs of its GPC\] |
 //! | command processor, OS | slices, SMs or cores, \[hub\], \[switch of requests\] |
 //! | slice | SMs or cores, command processor or OS, its controller, \[hub, reply switch, poster, NIC: DDIO\] |
+//! | slice, where GPCs have ports | those in place of the reply switch |
 //! | controller | its slices, \[SMs or cores: paths\], \[other controllers: paths\], \[hub: paths\], \[NIC\] |
 //! | hub | SMs or cores, slices, \[controllers: paths\] |
 //! | switch of requests | slices, SMs and command processor (their credits) |
 //! | switch of replies | SMs, command processor |
+//! | port of a GPC | the SMs of the GPC |
 //! | NIC | clients, controllers, \[slices: DDIO\], \[posters of other servers\] |
 //! | poster | slices, cores, NICs of other servers |
 //! | client | NIC |
@@ -56,6 +58,8 @@ pub enum Endpoint {
     RequestSwitch,
     /// The crossbar's switch of replies.
     ReplySwitch,
+    /// What the SMs of a GPC share of the crossbar, by the number of the GPC.
+    GpcPort(u16),
     /// A CPU core.
     Core(u16),
     /// The operating system of a machine of cores.
@@ -73,7 +77,7 @@ pub enum Endpoint {
 
 impl Endpoint {
     /// Kinds of roles.
-    const KINDS: usize = 14;
+    const KINDS: usize = 15;
 
     fn kind(self) -> usize {
         match self {
@@ -91,6 +95,7 @@ impl Endpoint {
             Endpoint::Poster => 11,
             Endpoint::Server(_) => 12,
             Endpoint::Home(_) => 13,
+            Endpoint::GpcPort(_) => 14,
         }
     }
 }
@@ -105,6 +110,7 @@ impl fmt::Display for Endpoint {
             Endpoint::Hub => write!(f, "hub"),
             Endpoint::RequestSwitch => write!(f, "switch of requests"),
             Endpoint::ReplySwitch => write!(f, "switch of replies"),
+            Endpoint::GpcPort(gpc) => write!(f, "gpc{gpc}"),
             Endpoint::Core(index) => write!(f, "core{index}"),
             Endpoint::Os => write!(f, "os"),
             Endpoint::Nic => write!(f, "nic"),
@@ -129,6 +135,8 @@ pub struct Roster {
     pub paths: bool,
     /// The crossbar has switches.
     pub switched: bool,
+    /// GPCs whose SMs share a port of the crossbar; on a machine without switches.
+    pub gpc_ports: u16,
     /// GPCs, whose SMs are linked; 0 where no program needs it.
     pub gpcs: u16,
     /// Clients, behind a NIC; without any, and without other servers, there is none.
@@ -149,6 +157,7 @@ impl Roster {
             hub: false,
             paths: false,
             switched: false,
+            gpc_ports: 0,
             gpcs: 0,
             clients: 0,
             ddio: false,
@@ -265,6 +274,11 @@ impl Roster {
         Gpcs::new(self.sms, self.gpcs).around(sm)
     }
 
+    /// The SMs behind the port of a GPC.
+    pub fn sms_behind(self, gpc: u16) -> Range<u16> {
+        Gpcs::new(self.sms, self.gpc_ports).sms_of(gpc)
+    }
+
     /// The groups of a component's ports in their order: a role of the kind, and how many ports.
     fn groups(self, owner: Endpoint) -> [(Endpoint, u16); 6] {
         let if_any = |exists: bool, count: u16| if exists { count } else { 0 };
@@ -279,7 +293,10 @@ impl Roster {
         let poster = (Endpoint::Poster, u16::from(self.peers > 0));
         let or_poster = |switch| if self.peers > 0 { poster } else { switch };
         let requests = (Endpoint::RequestSwitch, u16::from(self.switched));
-        let replies = (Endpoint::ReplySwitch, u16::from(self.switched));
+        let replies = match self.gpc_ports {
+            0 => (Endpoint::ReplySwitch, u16::from(self.switched)),
+            gpcs => (Endpoint::GpcPort(0), gpcs),
+        };
         let none = (Endpoint::Hub, 0);
         let if_ddio = |(role, count)| (role, if_any(self.nic_requests(), count));
         match owner {
@@ -304,6 +321,10 @@ impl Roster {
             Endpoint::Hub => [compute, slices, controllers, none, none, none],
             Endpoint::RequestSwitch => [slices, compute, host, none, none, none],
             Endpoint::ReplySwitch => [compute, host, none, none, none, none],
+            Endpoint::GpcPort(gpc) => {
+                let own = self.sms_behind(gpc).len() as u16;
+                [(Endpoint::Sm(0), own), none, none, none, none, none]
+            }
             Endpoint::Nic => [(Endpoint::Client(0), self.clients), controllers, servers, if_ddio(slices), none, none],
             Endpoint::Poster => [slices, compute, servers, none, none, none],
             Endpoint::Server(_) => [none; 6],
@@ -321,7 +342,8 @@ impl Roster {
                 first += count;
             }
         }
-        let switch = [Endpoint::RequestSwitch, Endpoint::ReplySwitch].map(|role| groups[role.kind()]);
+        let stages = [Endpoint::RequestSwitch, Endpoint::ReplySwitch, Endpoint::GpcPort(0)];
+        let switch = stages.map(|role| groups[role.kind()]);
         let switch = switch.into_iter().find(|group| group.count > 0).map(|group| Port(group.first));
         Ports { owner, roster: self, groups, switch }
     }
@@ -476,6 +498,7 @@ impl Ports {
                 let around = self.roster.neighbours(own)?;
                 other.wrapping_sub(around.start)
             }
+            (Endpoint::GpcPort(gpc), Endpoint::Sm(sm)) => sm.wrapping_sub(self.roster.sms_behind(gpc).start),
             (
                 _,
                 Endpoint::Sm(index)
@@ -484,6 +507,7 @@ impl Ports {
                 | Endpoint::Home(index)
                 | Endpoint::Controller(index)
                 | Endpoint::Client(index)
+                | Endpoint::GpcPort(index)
                 | Endpoint::Server(index),
             ) => index,
             (
@@ -541,6 +565,23 @@ impl Ports {
     #[inline]
     pub fn to_switch(&self) -> Option<To<SwitchMsg>> {
         self.switch.map(To::new)
+    }
+
+    /// A slice's port to what its reply to a requester goes through: the switch of replies, or the port of
+    /// the SM's GPC. O(1).
+    #[inline]
+    pub fn to_stage_of(&self, requester: Requester) -> Option<To<SwitchMsg>> {
+        self.switch.and_then(|first| self.stage_of(requester, first))
+    }
+
+    fn stage_of(&self, requester: Requester, first: Port) -> Option<To<SwitchMsg>> {
+        let gpcs = Gpcs::new(self.roster.sms, self.roster.gpc_ports);
+        match self.sm_of(requester) {
+            _ if gpcs.count() == 0 => Some(To::new(first)),
+            Some(sm) => Some(To::new(Port(first.0 + gpcs.of(sm)))),
+            // The command processor is in no GPC.
+            None => None,
+        }
     }
 
     /// A slice's port to its controller.
@@ -740,6 +781,21 @@ mod tests {
                 assert_eq!(found.len(), usize::from(counted), "{owner} of {roster:?}");
             }
         }
+    }
+
+    #[test]
+    fn a_slice_reaches_sms_through_the_ports_of_their_gpcs_and_the_command_processor_without() {
+        let roster = Roster { gpc_ports: 2, ..Roster::new(7, Interleave::new(4, 2, 256)) };
+        let slice = roster.ports(Endpoint::Slice(1));
+        // Behind seven SMs, the command processor and the controller. Of four TPCs each GPC has two.
+        let stage = |requester| slice.to_stage_of(requester).map(|to| to.port);
+        let of_sms = [0, 3, 4, 6].map(|sm| stage(Requester::sm(sm)));
+        assert_eq!(of_sms, [Some(Port(9)), Some(Port(9)), Some(Port(10)), Some(Port(10))]);
+        assert_eq!(stage(roster.requester(Endpoint::CommandProcessor).unwrap()), None);
+        let gpc = roster.ports(Endpoint::GpcPort(1));
+        assert_eq!([4, 6].map(|sm| gpc.to(Endpoint::Sm(sm)).0), [0, 2]);
+        assert_eq!((gpc.find(Endpoint::Sm(3)), gpc.find(Endpoint::Slice(0))), (None, None));
+        assert_eq!(roster.ports(Endpoint::Sm(0)).to_switch().map(|to| to.port), None);
     }
 
     #[test]

@@ -7,7 +7,7 @@
 //! ```
 //! Ports come from [`durawarp_machine::ports`]. Invariant: the order of components, which is the order of
 //! their events at one instant, depends on the machine alone: SMs, slices, controllers, command processor,
-//! hub, switches. Machines of cores: [`assemble_cpu`].
+//! hub, switches, ports of GPCs. Machines of cores: [`assemble_cpu`].
 
 mod assembly;
 pub mod checkpoint;
@@ -73,6 +73,7 @@ pub fn assemble_with(
     components.add_command_processor(host);
     components.parts.add_hub();
     components.add_switches();
+    components.add_gpc_ports();
     let roster = components.roster();
     let mut wiring = components.into_wiring();
     wiring.join_crossbar(&latencies);
@@ -88,6 +89,7 @@ pub fn assemble_with(
     if roster.switched {
         wiring.join_switches(&latencies);
     }
+    wiring.join_gpc_ports(&latencies);
     let (topology, node) = wiring.into_node(Endpoint::CommandProcessor);
     Assembly::of(topology, vec![node])
 }

@@ -555,9 +555,9 @@ impl L2Slice {
         let tail = self.injection.inject(cx.now() + delay, payload_bytes);
         self.counters.bytes_out += u64::from(HEADER_BYTES + payload_bytes);
         let delay = tail - cx.now();
-        match self.ports.to_switch() {
+        match self.ports.to_stage_of(to) {
             None => self.ports.to_requester(to).send(reply, delay, cx),
-            Some(switch) => switch.send(SwitchMsg::Switched { from: self.slice, to, reply }, delay, cx),
+            Some(stage) => stage.send(SwitchMsg::Switched { from: self.slice, to, reply }, delay, cx),
         }
     }
 

@@ -100,6 +100,8 @@ fn switched(requests: &[(Time, usize, u32, u64)], speedup: u32) -> ([Arrivals; 2
         switch: SwitchKind::InputQueued,
         switch_packets: 8,
         switch_speedup: speedup,
+        gpcs: 0,
+        gpc_bytes: 0,
     };
     let (clock, map) = (Clock::of_period(10), Interleave::new(2, 1, 256));
     let end = PortEnd::new(clock, 32);

@@ -11,6 +11,7 @@ use durawarp_engine::{ComponentId, Simulation, Time, Topology};
 use durawarp_machine::client::Client;
 use durawarp_machine::command_processor::CommandProcessor;
 use durawarp_machine::core::Core;
+use durawarp_machine::gpc_port::GpcPort;
 use durawarp_machine::home::HomeSlice;
 use durawarp_machine::hub::Hub;
 use durawarp_machine::l2::L2Slice;
@@ -84,6 +85,11 @@ impl Assembly {
 
     /// The crossbar's switches: of requests, of replies; none where contention is at its ports only.
     pub fn switches(&self) -> impl Iterator<Item = &Switch> {
+        self.components()
+    }
+
+    /// The ports of GPCs; none where SMs share none.
+    pub fn gpc_ports(&self) -> impl Iterator<Item = &GpcPort> {
         self.components()
     }
 

@@ -6,6 +6,7 @@ use durawarp_kernel::memory::FlatMemory;
 use durawarp_machine::MachineSpec;
 use durawarp_machine::command_processor::{CommandProcessor, CommandProcessorWiring};
 use durawarp_machine::crossbar::{PortEnd, SwitchKind};
+use durawarp_machine::gpc_port::GpcPort;
 use durawarp_machine::l2::{L2Slice, L2Wiring};
 use durawarp_machine::mapping::AddressMap;
 use durawarp_machine::ports::{Endpoint, Roster};
@@ -42,7 +43,8 @@ impl<'a> Components<'a> {
         };
         let switched = spec.crossbar.switch == SwitchKind::InputQueued;
         let gpcs = if clusters { spec.sm.gpcs as u16 } else { 0 };
-        let roster = Roster { switched, gpcs, ..Roster::new(spec.sm.count as u16, map) };
+        let gpc_ports = spec.crossbar.gpcs as u16;
+        let roster = Roster { switched, gpc_ports, gpcs, ..Roster::new(spec.sm.count as u16, map) };
         let memory = MemoryParts {
             dram_cache: None,
             controller: &spec.controller,
@@ -184,6 +186,15 @@ impl<'a> Components<'a> {
         for role in [Endpoint::RequestSwitch, Endpoint::ReplySwitch] {
             let ports = self.roster().ports(role);
             self.parts.add(role, Switch::new(&self.spec.crossbar, self.crossbar, self.end.clone(), ports));
+        }
+    }
+
+    /// The ports that SMs of a GPC share, if they do.
+    pub(super) fn add_gpc_ports(&mut self) {
+        for gpc in 0..self.roster().gpc_ports {
+            let role = Endpoint::GpcPort(gpc);
+            let port = GpcPort::new(self.roster().ports(role), self.crossbar, self.spec.crossbar.gpc_bytes);
+            self.parts.add(role, port);
         }
     }
 }

@@ -10,6 +10,7 @@
 //! | hub | SMs, slices; from the command processor | a command's, or the scheme's | the same |
 //! | SM, controller, hub | controller (handlers there) | the scheme's | the same |
 //! | requester | switch, then slice | as without; one cycle of the hop lies after it | another switch |
+//! | slice | port of a GPC, then its SMs | as without; one cycle of the hop lies after it | - |
 //!
 //! Constant pipeline delays lie on links, where they widen the engine's lookahead. Tiers: SMs; slices fused
 //! with their controller, so that their short links hold no other component back; the command processor and
@@ -202,6 +203,21 @@ impl Wiring {
             self.connect(replies, requester, after + fill);
         }
         self.topology.put_in_tier(1, &[self.id(requests), self.id(replies)]);
+    }
+
+    /// The ports of GPCs. Replies take these links instead of the direct ones.
+    pub(super) fn join_gpc_ports(&mut self, l: &Latencies) {
+        let (before, after) = (l.hop - l.crossbar_cycle, l.crossbar_cycle);
+        for gpc in 0..self.roster.gpc_ports {
+            let port = Endpoint::GpcPort(gpc);
+            for slice in self.roster.slices() {
+                self.connect(slice, port, before);
+            }
+            for sm in self.roster.sms_behind(gpc) {
+                self.connect(port, Endpoint::Sm(sm), after + l.fill);
+            }
+            self.topology.put_in_tier(1, &[self.id(port)]);
+        }
     }
 
     /// The node, which begins with this component.

@@ -8,6 +8,7 @@ use durawarp_base::stats::{Counters as _, Description, Histogram, Table};
 use durawarp_engine::Timebase;
 use durawarp_machine::MachineSpec;
 use durawarp_machine::core::CoreCounters;
+use durawarp_machine::gpc_port::GpcPortCounters;
 use durawarp_machine::home::HomeCounters;
 use durawarp_machine::l2::L2Counters;
 use durawarp_machine::memory_controller::ControllerCounters;
@@ -27,6 +28,8 @@ pub(super) fn counters(machine: &Assembly) -> Vec<Table> {
         Table::of("switch", &machine.switches().map(|switch| *switch.counters()).collect::<Vec<_>>()),
     ];
     // A machine without tensor cores has no such table, nor has a run without bulk copies one of those.
+    let gpcs: Vec<GpcPortCounters> = machine.gpc_ports().map(|port| *port.counters()).collect();
+    tables.extend((!gpcs.is_empty()).then(|| Table::of("gpc", &gpcs)));
     let tensor: Vec<TensorCounters> = machine.sms().filter_map(|sm| sm.tensor_counters()).collect();
     tables.extend((!tensor.is_empty()).then(|| Table::of("tensor", &tensor)));
     let bulk: Vec<BulkCounters> = machine.sms().map(|sm| sm.bulk_counters()).collect();
@@ -37,7 +40,7 @@ pub(super) fn counters(machine: &Assembly) -> Vec<Table> {
 }
 
 /// Every counter of an outcome, by kind of component: its name, meaning and unit.
-pub fn counter_descriptions() -> [(&'static str, &'static [Description]); 10] {
+pub fn counter_descriptions() -> [(&'static str, &'static [Description]); 11] {
     [
         ("sm", SmCounters::DESCRIPTIONS),
         ("tensor", TensorCounters::DESCRIPTIONS),
@@ -46,6 +49,7 @@ pub fn counter_descriptions() -> [(&'static str, &'static [Description]); 10] {
         ("l2", L2Counters::DESCRIPTIONS),
         ("memory_controller", ControllerCounters::DESCRIPTIONS),
         ("switch", SwitchCounters::DESCRIPTIONS),
+        ("gpc", GpcPortCounters::DESCRIPTIONS),
         ("core", CoreCounters::DESCRIPTIONS),
         ("llc", HomeCounters::DESCRIPTIONS),
         ("os", OsCounters::DESCRIPTIONS),
