@@ -88,12 +88,12 @@ pub(super) struct Functions<'a> {
     taken: Vec<bool>,
     /// The cycle of the call graph that each is on, `u32::MAX` for those on none.
     cycle: Vec<u32>,
-    /// Instructions of each one's own body, and direct calls of it in the whole text.
-    sizes: Vec<(u32, u32)>,
+    /// Which are worth a subroutine where all functions inlined are too many.
+    outlined: Vec<bool>,
 }
 
-/// Instructions of a function that is worth a subroutine where all functions inlined are too many: its call
-/// takes about as many as this, chosen.
+/// Instructions of a function, with those that it inlines, that is worth a subroutine where all functions
+/// inlined are too many: its call takes about as many as this, chosen.
 const WORTH_A_CALL: u32 = 32;
 
 impl<'a> Functions<'a> {
@@ -123,7 +123,6 @@ impl<'a> Functions<'a> {
             }
         }
         functions.taken = vec![false; functions.all.len()];
-        functions.sizes = vec![(0, 0); functions.all.len()];
         for item in &file.items {
             match item {
                 ModuleItem::Var(var) => {
@@ -143,25 +142,50 @@ impl<'a> Functions<'a> {
             after.iter().for_each(|&to| edges.before[to as usize].push(number as u32));
         }
         functions.cycle = edges.cycles(&vec![false; edges.len()]);
-        functions.count(file);
+        functions.outlined = functions.worth_a_call(file);
         functions
     }
 
-    /// Counts instructions and direct calls.
-    fn count(&mut self, file: &'a File<'a>) {
+    /// Which functions are called from several places and have so many instructions that to call them takes
+    /// fewer than to inline them.
+    fn worth_a_call(&self, file: &'a File<'a>) -> Vec<bool> {
+        let count = self.all.len();
+        // Of each its own instructions, what it calls, and how often the text calls it.
+        let (mut own, mut callees, mut calls) = (vec![0; count], vec![Vec::new(); count], vec![0; count]);
         for function in file.functions() {
-            let own = (!function.entry).then(|| self.by_name[function.name.text]);
+            let number = (!function.entry).then(|| self.by_name[function.name.text]);
             walk(function.body.as_deref().unwrap_or_default(), &mut |statement| {
                 let Statement::Instruction(inst) = statement else { return };
-                if let Some(own) = own {
-                    self.sizes[own].0 += 1;
-                }
+                number.into_iter().for_each(|number| own[number] += 1);
                 let callee = (inst.opcode.text == "call").then(|| Call::parse(inst)?.name()).flatten();
                 if let Some(&callee) = callee.and_then(|name| self.by_name.get(name)) {
-                    self.sizes[callee].1 += 1;
+                    number.into_iter().for_each(|number: usize| callees[number].push(callee));
+                    calls[callee] += 1;
                 }
             });
         }
+        // A function is looked at behind all that it inlines; what calls itself is a subroutine anyway.
+        let mut outlined = vec![false; count];
+        let mut sizes: Vec<Option<u64>> =
+            self.cycle.iter().map(|&cycle| (cycle != u32::MAX).then_some(u64::from(WORTH_A_CALL))).collect();
+        let mut stack: Vec<usize> = (0..count).collect();
+        while let Some(&number) = stack.last() {
+            let unknown = callees[number].iter().find(|&&callee| sizes[callee].is_none());
+            if let (None, Some(&callee)) = (sizes[number], unknown) {
+                stack.push(callee);
+                continue;
+            }
+            stack.pop();
+            if sizes[number].is_none() {
+                let inlined = callees[number].iter().map(|&callee| sizes[callee].unwrap_or_default()).sum::<u64>();
+                let size = own[number] + inlined;
+                // An indirect call inlines all that it may reach.
+                let often = calls[number] > 1 || self.taken[number];
+                outlined[number] = often && size >= u64::from(WORTH_A_CALL);
+                sizes[number] = Some(if outlined[number] { WORTH_A_CALL.into() } else { size });
+            }
+        }
+        outlined
     }
 
     /// The numbers of the functions that a function's body may call.
@@ -201,8 +225,7 @@ impl<'a> Functions<'a> {
     /// small: to call it as a subroutine takes fewer instructions than to inline it.
     pub(super) fn outlined(&self, name: &str) -> Option<u32> {
         let &number = self.by_name.get(name)?;
-        let (instructions, calls) = self.sizes[number];
-        (calls > 1 && instructions >= WORTH_A_CALL).then(|| (self.all.len() + number) as u32)
+        self.outlined[number].then(|| (self.all.len() + number) as u32)
     }
 
     fn take_initialiser(&mut self, init: &Init<'a>) {
