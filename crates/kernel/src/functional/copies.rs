@@ -61,6 +61,7 @@ impl RaceWatch<'_> {
                 know(Party::Reads, last);
                 know(Party::Writes, last);
             }
+            // One way of the tensor cores: a copy to their memory counts as a product.
             Op::Tensor(TensorStep::Multiply(_) | TensorStep::MultiplyPair(_) | TensorStep::Copy(_)) => {
                 under_way.tensor_products += 1;
             }

@@ -188,6 +188,7 @@ impl Warp {
     ) -> Result<Vec<TensorWork>, Box<ProgramFault>> {
         let mut works = Vec::new();
         for lane in lanes_of(lanes) {
+            // What the others read is a value, which pairs of CTAs send to one another.
             let [rows, columns] = match kind {
                 TensorKind::Scaled(kind) => self.in_frame(lane, launch, |frame, within| {
                     let product = &launch.kernel.tensor.products[inst.imm as usize];
