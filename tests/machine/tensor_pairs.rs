@@ -240,7 +240,7 @@ fn the_kernel_has_no_races_and_one_that_frees_a_stage_too_early_has_some() {
         kernel.replace(frees, "").replacen("\ttcgen05.mma", &format!("{frees}\n\ttcgen05.mma"), 1)
     });
     let over = |race: &String| {
-        race.contains("tcgen05.mma at ")
+        race.contains("tcgen05.mma.cta_group::2 at ")
             && race.contains("and bulk copy at")
             && race.contains("without a wait for the end of the first")
     };
