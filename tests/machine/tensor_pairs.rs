@@ -12,6 +12,8 @@ use durawarp::kernel::functional::Limits;
 use durawarp::kernel::functional::scrutiny::Scrutiny;
 use durawarp::kernel::memory::Medium;
 use durawarp::machine::MachineSpec;
+use durawarp::oracle::allowed::Budget;
+use durawarp::oracle::crash::Plan;
 use durawarp::run::Experiment;
 use durawarp::workload::{Choice, Workload};
 
@@ -303,7 +305,10 @@ fn a_product_reads_the_peer_s_memory_behind_its_fence_and_the_peer_s_stores_come
 fn a_result_in_persistent_memory_survives_power_failures() {
     let recipe = Experiment::of(PROGRAM).machine("blackwell-b200").scheme("strict");
     let recipe = recipe.param("K", 64);
-    let report = recipe.crash(&CrashRequest::default()).unwrap_or_else(|faults| panic!("{faults}"));
+    // A share of what may be judged, as each state has all of C.
+    let allowed = Some(Budget { instants: 20, boundaries: 60, product: 64, random: 16, ..Budget::default() });
+    let request = CrashRequest { plan: Plan::Count(150), allowed, overtaking: 200, ..CrashRequest::default() };
+    let report = recipe.crash(&request).unwrap_or_else(|faults| panic!("{faults}"));
     assert!(report.holds(), "{report:?}");
 }
 
