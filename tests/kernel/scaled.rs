@@ -577,7 +577,11 @@ fn what_is_not_defined_or_not_supported_is_told() {
         ("tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale.block16 [t], d, d, w, [t], [t], p;", "`.scale_vec::1X`"),
         ("tcgen05.mma.cta_group::1.kind::f16.block_scale [t], d, d, w, [t], [t], p;", "`.scale_vec::1X`"),
         ("tcgen05.mma.cta_group::1.kind::mxf4 [t], d, d, w, p;", "with `.block_scale` that of"),
-        ("tcgen05.mma.cta_group::2.kind::mxf4.block_scale [t], d, d, w, [t], [t], p;", "of two CTAs"),
+        (
+            "tcgen05.mma.cta_group::2.kind::mxf4.block_scale [t], d, d, w, [t], [t], p;",
+            "scaled blocks of pairs of CTAs",
+        ),
+        ("tcgen05.cp.cta_group::2.128x128b [t], d;", "copies to tensor memory and scaled blocks of pairs"),
         ("tcgen05.mma.cta_group::1.kind::mxf4.block_scale [t], d, d, w, [t], p;", "operand"),
         ("tcgen05.cp.cta_group::1.64x128b [t], d;", "`.64x128b.warpx2::02_13`"),
         ("tcgen05.cp.cta_group::1.128x128b.b8x16 [t], d;", "makes `.b8x16` of"),

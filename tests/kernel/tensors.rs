@@ -275,10 +275,6 @@ fn forms_that_are_not_supported_are_refused_by_name() {
             "copies of tiles with `.im2col::w` are not supported",
         ),
         (
-            format!("{load}.tile.mbarrier::complete_tx::bytes.cta_group::2 [r1], [l1, {{r1, r2, r3}}], [r4]"),
-            "copies of tiles with `.cta_group::2` are not supported",
-        ),
-        (
             format!("{load}.tile.mbarrier::complete_tx::bytes [r1], [l1, {{r1, r2}}], [r4]"),
             "expected 3 coordinate(s), found 2",
         ),

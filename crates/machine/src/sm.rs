@@ -403,13 +403,8 @@ impl Sm {
         while let Some(load) = self.core.copies.take_landed(cycle) {
             self.land(load, cycle, launches, cx);
         }
-        if self.core.tensor.due() <= cycle {
-            let arrived = tensor_steps::arrive_behind_products(&mut self.core, cycle, launches);
-            self.send_pair_words(cx);
-            if let Err(fault) = arrived {
-                self.fail(*fault, cx);
-                return;
-            }
+        if self.core.tensor.due() <= cycle && !self.arrive_behind_products(cycle, launches, cx) {
+            return;
         }
         self.step_lsu(cycle, launches, cx);
         if self.engine.is_busy() {
@@ -439,6 +434,18 @@ impl Sm {
         if self.core.awaiting != 0 {
             traced::end_phases(&mut self.core, cycle, self.p.shared.latency_cycles, launches);
         }
+    }
+
+    /// Whoever is due arrives at barriers behind products in tensor memory; false where one cannot.
+    #[cold]
+    fn arrive_behind_products(&mut self, cycle: u32, launches: &LaunchTable, cx: &mut Ctx<'_, Msg>) -> bool {
+        let arrived = tensor_steps::arrive_behind_products(&mut self.core, cycle, launches);
+        self.send_pair_words(cx);
+        if let Err(fault) = arrived {
+            self.fail(*fault, cx);
+            return false;
+        }
+        true
     }
 
     /// Picks a warp among a scheduler's candidates, and how many others there are; those that the front-end
