@@ -118,12 +118,14 @@ fn the_thread_goes_on_and_nobody_waits_who_does_not_ask() {
     assert!(waits >= 8 * 128 + 160 && other < 100, "{waits}, {other}");
 }
 
-/// Pairs on two SMs that each take columns for some products.
+/// Pairs on two SMs that each take columns for some products, which of every other pair the odd CTA begins: it lies on
+/// the other SM.
 fn pairs(columns: u32, pairs: u32, products: usize) -> Bench {
     let mut bench = Bench::new(with_sms(2));
     let out = bench.buffer(4096, Medium::Dram);
     let body = format!(
-        "{}{}{}{WAIT}mul.wide.u32 %d2, %cta, 4;\nadd.u64 %d2, %out, %d2;\nadd.u32 %r4, %taddr, 7;\n{}\
+        "{}mov.u32 %r5, %clusterid.x;\nand.b32 %r5, %r5, 1;\nsetp.eq.u32 %leads, %rank, %r5;\n\
+         and.pred %leads, %leads, %first;\n{}{}{WAIT}mul.wide.u32 %d2, %cta, 4;\nadd.u64 %d2, %out, %d2;\nadd.u32 %r4, %taddr, 7;\n{}\
          @%first st.global.u32 [%d2], %r4;\n",
         memory(columns),
         product("f16", 256, columns.min(256)).repeat(products),

@@ -424,4 +424,25 @@ mod tests {
         assert!(grid.waits_for_room() && grid.has_clusters());
         assert_eq!((sms.most_in_clusters(3, 2), sms.most_in_clusters(5, 2), sms.has_gpcs()), (6, 0, true));
     }
+
+    #[test]
+    fn the_ctas_of_a_pair_lie_on_two_sms() {
+        let placed = |paired: bool| {
+            let (mut sms, mut first) = dispatch(8, 4, 2);
+            departures((&mut sms, &mut first), 0);
+            // All are full; then the first alone has room, for two, and then its neighbour, too.
+            (0..2).for_each(|_| sms.end_cta(&mut first, 0));
+            let mut grid = Grid::new(CtaSequence::whole(2), share(2), 25).in_clusters(2).in_pairs(paired);
+            let early = departures((&mut sms, &mut grid), 500);
+            sms.end_cta(&mut first, 1);
+            let late = departures((&mut sms, &mut grid), 600);
+            [early, late].map(|left| {
+                let mut of: Vec<u16> = left.into_iter().map(|(sm, ..)| sm).collect();
+                of.sort_unstable();
+                of
+            })
+        };
+        assert_eq!(placed(false), [vec![0, 0], vec![]]);
+        assert_eq!(placed(true), [vec![], vec![0, 1]]);
+    }
 }
