@@ -329,7 +329,7 @@ mod tests {
     #[test]
     fn an_address_names_the_rank_of_its_cta() {
         assert_eq!(shared_address(0x0100_0400, Some(1)), 0x400, "the own one");
-        assert_eq!(shared_address(0x0100_0400, Some(0)), 0x0200_0400, "the other one's, as kernels name it");
+        assert_eq!(shared_address(0x0100_0400, Some(0)), 0x1100_0400, "the other one's, as kernels name it");
         assert_eq!(shared_address(0x0100_0400, None), 0x400, "there are no clusters");
         assert_eq!(rank_and_byte(0x0300_0408), (3, 0x408));
     }
