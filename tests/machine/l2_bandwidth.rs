@@ -1,8 +1,8 @@
 //! Bandwidth from the L2: all SMs read a buffer that it holds, past their L1s, beside what was measured on cards; and the
 //! ports that SMs of a GPC share.
 //!
-//! CTAs read for a time, not so many bytes: SMs of small GPCs read more. Bytes are those of steady state: what is read in a
-//! longer time more, over what the run is longer.
+//! CTAs read for a given time: SMs of small GPCs read more bytes in it than others. A bandwidth is that of two runs, a short
+//! and a long one: the difference of their bytes over the difference of their times.
 
 use crate::bench_machine::{Bench, machine, one_gigahertz, sum};
 use durawarp::config::{MachineConfig, Override};

@@ -9,6 +9,31 @@
 
 use durawarp_checkpoint::value;
 
+/// Allocation for a pair of CTAs (`tcgen05.alloc.cta_group::2`) that the ISA leaves undefined.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum PairMisuse {
+    /// A CTA asks while it waits.
+    #[error("two warps of a CTA in `tcgen05.alloc.cta_group::2` at once")]
+    Twice,
+    /// Each asks for another number of columns.
+    #[error("`tcgen05.alloc.cta_group::2` of {columns} columns, where the peer CTA asks for {theirs}")]
+    Columns {
+        columns: u32,
+        /// Those of the peer.
+        theirs: u32,
+    },
+    /// The columns of each have another address.
+    #[error(
+        "`tcgen05.alloc.cta_group::2` at address {address:#x}, where the peer CTA has its columns at {theirs:#x}: \
+         both allocate and free alike"
+    )]
+    Apart {
+        address: u32,
+        /// That of the peer's.
+        theirs: u32,
+    },
+}
+
 /// Lanes.
 pub const TENSOR_LANES: u32 = 128;
 /// Columns of an SM.

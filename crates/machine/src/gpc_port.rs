@@ -47,7 +47,7 @@ pub struct GpcPort {
 state!(GpcPort { saved: free_at, counters; kept: ports, width, cycle_ticks });
 
 impl GpcPort {
-    /// An idle port that moves so many bytes in a cycle of a clock.
+    /// An idle port. It moves `bytes` in a cycle of `clock`.
     pub fn new(ports: Ports, clock: Clock, bytes: u32) -> Self {
         let counters = GpcPortCounters::default();
         GpcPort { ports, width: u64::from(bytes), cycle_ticks: clock.cycles(1), free_at: 0, counters }

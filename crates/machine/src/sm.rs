@@ -436,7 +436,7 @@ impl Sm {
         }
     }
 
-    /// Whoever is due arrives at barriers behind products in tensor memory; false where one cannot.
+    /// Arrivals behind products in tensor memory that are due happen. False: one failed.
     #[cold]
     fn arrive_behind_products(&mut self, cycle: u32, launches: &LaunchTable, cx: &mut Ctx<'_, Msg>) -> bool {
         let arrived = tensor_steps::arrive_behind_products(&mut self.core, cycle, launches);

@@ -19,7 +19,7 @@ pub(super) struct PairAllocations {
 }
 
 impl PairAllocations {
-    /// Those of a cluster of so many CTAs, none of which asks.
+    /// Of a cluster with this number of CTAs. None asks yet.
     pub(super) fn new(ctas: u32) -> Self {
         PairAllocations { asked: vec![None; ctas as usize], granted: vec![None; ctas as usize] }
     }

@@ -15,7 +15,7 @@ use super::super::fault::{FaultKind, ProgramFault};
 use super::super::ir::{Inst, TensorStep};
 use super::super::launch::Launch;
 use super::super::semantics::atomic::arrive_once;
-use super::super::tensor_memory::TensorMemory;
+use super::super::tensor_memory::{PairMisuse, TensorMemory};
 use super::super::warp::{Warp, lanes_of, multiply_pair, pair_columns};
 use super::access::tell_read;
 use super::cluster::{Cluster, PairAllocations, Peers};
@@ -97,13 +97,13 @@ fn allocate(
     let Cluster { pairs: PairAllocations { asked, granted }, tensors, .. } = cluster;
     let Some(theirs) = asked[peer as usize].take() else {
         if asked[rank as usize].replace(columns).is_some() || granted[rank as usize].is_some() {
-            return Err("two warps of a CTA in `tcgen05.alloc.cta_group::2` at once".to_owned());
+            return Err(PairMisuse::Twice.to_string());
         }
         return Ok(None);
     };
     // The peer waits: both have their columns now, or nobody has.
     if theirs != columns {
-        return Err(format!("`tcgen05.alloc.cta_group::2` of {columns} columns, where the peer CTA asks for {theirs}"));
+        return Err(PairMisuse::Columns { columns, theirs }.to_string());
     }
     let found = [memory.allocate(columns), tensors[peer as usize].allocate(columns)];
     let [Some(address), Some(theirs)] = found else {
@@ -112,18 +112,10 @@ fn allocate(
         ));
     };
     if address != theirs {
-        return Err(apart(address, theirs));
+        return Err(PairMisuse::Apart { address, theirs }.to_string());
     }
     granted[peer as usize] = Some(address);
     Ok(Some(address))
-}
-
-/// What is told of a pair whose CTAs have other columns free.
-pub(super) fn apart(address: u32, theirs: u32) -> String {
-    format!(
-        "`tcgen05.alloc.cta_group::2` at address {address:#x}, where the peer CTA has its columns at {theirs:#x}: both \
-         allocate and free alike"
-    )
 }
 
 /// Arrives behind the products so far, which are done.

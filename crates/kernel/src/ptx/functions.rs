@@ -14,6 +14,8 @@
 //! set is never too small. The set of functions that may call themselves is never too small either: an
 //! indirect call counts as a call of all functions that it may reach.
 
+use std::cell::OnceCell;
+
 use hashbrown::HashMap;
 
 use super::super::dataflow::Edges;
@@ -88,8 +90,10 @@ pub(super) struct Functions<'a> {
     taken: Vec<bool>,
     /// The cycle of the call graph that each is on, `u32::MAX` for those on none.
     cycle: Vec<u32>,
-    /// Which are worth a subroutine where all functions inlined are too many.
-    outlined: Vec<bool>,
+    /// Their text.
+    file: Option<&'a File<'a>>,
+    /// Which are worth a subroutine where all functions inlined are too many: few files ask.
+    outlined: OnceCell<Vec<bool>>,
 }
 
 /// Instructions of a function, with those that it inlines, that is worth a subroutine where all functions
@@ -98,7 +102,7 @@ const WORTH_A_CALL: u32 = 32;
 
 impl<'a> Functions<'a> {
     pub(super) fn collect(file: &'a File<'a>) -> Self {
-        let mut functions = Functions::default();
+        let mut functions = Functions { file: Some(file), ..Functions::default() };
         for function in file.functions().filter(|function| !function.entry) {
             // A declaration may precede or follow its definition.
             let next = functions.all.len();
@@ -142,17 +146,15 @@ impl<'a> Functions<'a> {
             after.iter().for_each(|&to| edges.before[to as usize].push(number as u32));
         }
         functions.cycle = edges.cycles(&vec![false; edges.len()]);
-        functions.outlined = functions.worth_a_call(file);
         functions
     }
 
-    /// Which functions are called from several places and have so many instructions that to call them takes
-    /// fewer than to inline them.
-    fn worth_a_call(&self, file: &'a File<'a>) -> Vec<bool> {
+    /// Which functions have several callers and more instructions than a call of them takes.
+    fn worth_a_call(&self) -> Vec<bool> {
         let count = self.all.len();
         // Of each its own instructions, what it calls, and how often the text calls it.
         let (mut own, mut callees, mut calls) = (vec![0; count], vec![Vec::new(); count], vec![0; count]);
-        for function in file.functions() {
+        for function in self.file.into_iter().flat_map(File::functions) {
             let number = (!function.entry).then(|| self.by_name[function.name.text]);
             walk(function.body.as_deref().unwrap_or_default(), &mut |statement| {
                 let Statement::Instruction(inst) = statement else { return };
@@ -225,7 +227,7 @@ impl<'a> Functions<'a> {
     /// small: to call it as a subroutine takes fewer instructions than to inline it.
     pub(super) fn outlined(&self, name: &str) -> Option<u32> {
         let &number = self.by_name.get(name)?;
-        self.outlined[number].then(|| (self.all.len() + number) as u32)
+        self.outlined.get_or_init(|| self.worth_a_call())[number].then(|| (self.all.len() + number) as u32)
     }
 
     fn take_initialiser(&mut self, init: &Init<'a>) {

@@ -40,7 +40,7 @@ pub(super) fn to_fp8(format: Fp8, x: f32, relu: bool) -> u32 {
     magnitude(x, fraction, bias, largest) | if x.is_sign_negative() { 0x80 } else { 0 }
 }
 
-/// The code of a single that is no NaN, without its sign, in a format of so many bits of fraction.
+/// The code of a number without its sign. The format has `fraction` bits of fraction.
 pub(super) fn magnitude(x: f32, fraction: i32, bias: i32, largest: u32) -> u32 {
     let magnitude = f64::from(x.abs());
     // Exponents below the least normal one share its spacing.

@@ -31,7 +31,7 @@ use super::Frame;
 use super::canonical::canon32;
 use super::rounding::plus;
 use super::shared_matrix::SharedMatrix;
-use super::tensor_core::TensorMisfit;
+use super::tensor_core::{TensorMisfit, matrix_of};
 use super::tiny::{ROW_BYTES, packed_values, scale_factor, shared_line, tensor_line};
 
 /// Rows of d and of a.
@@ -118,13 +118,7 @@ impl ScaledOperands {
     /// What a descriptor says that is not supported.
     pub(crate) fn of(f: &Frame<'_>, lane: usize, kind: ScaledKind, of: &TensorProduct) -> Result<Self, TensorMisfit> {
         let shape = ScaledShape::of(kind, f.get32(of.instruction)[lane]).map_err(TensorMisfit::Unsupported)?;
-        let shared = |slot, across| {
-            let descriptor = f.get64(slot)[lane];
-            SharedMatrix::of_tensor_core(descriptor, across, 1).ok_or_else(|| {
-                let what = "has a swizzle of 32-byte atoms or an absolute stride, which are not supported";
-                TensorMisfit::Unsupported(format!("a matrix of `tcgen05.mma` ({descriptor:#018x}) {what}"))
-            })
-        };
+        let shared = |slot, across| matrix_of(f.get64(slot)[lane], across, 1, "a matrix of `tcgen05.mma`");
         let [a_across, b_across] = shape.across;
         let a = if of.a_in_tensor_memory { Err(f.get32(of.a)[lane]) } else { Ok(shared(of.a, a_across)?) };
         let scales = of.scales.map(|slot| f.get32(slot)[lane]);
@@ -137,7 +131,7 @@ impl ScaledOperands {
         a.chain(self.b.chunks(0..self.shape.columns)).collect()
     }
 
-    /// The first column of an address in tensor memory, where the CTA has so many from there on.
+    /// The first column of an address in tensor memory: it and those behind it are the CTA's.
     fn column(&self, address: u32, columns: u32, memory: &TensorMemory) -> Result<u32, TensorMisfit> {
         let [lane, column] = [address >> 16, address & 0xffff];
         if lane != 0 || !memory.owns(column..column + columns) {

@@ -13,7 +13,7 @@ use super::super::tensor_memory::{TENSOR_LANES, TensorMemory};
 use super::Frame;
 use super::matrix_group::CHUNK_BYTES;
 use super::shared_matrix::SharedMatrix;
-use super::tensor_core::TensorMisfit;
+use super::tensor_core::{TensorMisfit, matrix_of};
 use super::tiny::spread_out;
 
 /// Columns of a chunk.
@@ -33,10 +33,7 @@ impl CopyOperands {
     /// What the descriptor says that is not supported.
     pub(crate) fn of(f: &Frame<'_>, lane: usize, copy: TensorCopy, inst: &Inst) -> Result<Self, TensorMisfit> {
         let (to, descriptor) = (f.get32(inst.src[0])[lane], f.get64(inst.src[1])[lane]);
-        let from = SharedMatrix::of_tensor_core(descriptor, false, 1).ok_or_else(|| {
-            let what = "has a swizzle of 32-byte atoms or an absolute stride, which are not supported";
-            TensorMisfit::Unsupported(format!("what `tcgen05.cp` reads ({descriptor:#018x}) {what}"))
-        })?;
+        let from = matrix_of(descriptor, false, 1, "what `tcgen05.cp` reads")?;
         Ok(CopyOperands { copy, to, from })
     }
 

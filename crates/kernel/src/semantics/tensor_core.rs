@@ -149,12 +149,8 @@ impl TensorOperands {
     pub(crate) fn of(values: &TensorValues) -> Result<Self, TensorMisfit> {
         let TensorValues { kind, paired, instruction, .. } = *values;
         let shape = ProductShape::of(kind, paired, instruction).map_err(TensorMisfit::Unsupported)?;
-        let shared = |descriptor, across| {
-            SharedMatrix::of_tensor_core(descriptor, across, 32 / shape.elements.depth()).ok_or_else(|| {
-                let what = "has a swizzle of 32-byte atoms or an absolute stride, which are not supported";
-                TensorMisfit::Unsupported(format!("a matrix of `tcgen05.mma` ({descriptor:#018x}) {what}"))
-            })
-        };
+        let bytes = 32 / shape.elements.depth();
+        let shared = |descriptor, across| matrix_of(descriptor, across, bytes, "a matrix of `tcgen05.mma`");
         let [a_across, b_across] = shape.across;
         let a = if values.a_in_tensor_memory { Err(values.a as u32) } else { Ok(shared(values.a, a_across)?) };
         Ok(TensorOperands { shape, d: values.d, a, b: shared(values.b, b_across)? })
@@ -188,7 +184,7 @@ impl TensorOperands {
         }
     }
 
-    /// Registers of a, 16 rows of it from `first` on; in tensor memory they lie so many lanes below its own.
+    /// Registers of 16 rows of a, from row `first` on. In tensor memory `below` is added to their lanes.
     fn load_a(
         &self,
         first: u32,
@@ -268,6 +264,17 @@ impl TensorValues {
             scale: of.scale,
         }
     }
+}
+
+/// The matrix that a descriptor names. `bytes` are those of an element; `what` begins the message of a fault.
+///
+/// # Errors
+/// What the descriptor says that is not supported.
+pub(super) fn matrix_of(descriptor: u64, across: bool, bytes: u32, what: &str) -> Result<SharedMatrix, TensorMisfit> {
+    SharedMatrix::of_tensor_core(descriptor, across, bytes).ok_or_else(|| {
+        let has = "has a swizzle of 32-byte atoms or an absolute stride, which are not supported";
+        TensorMisfit::Unsupported(format!("{what} ({descriptor:#018x}) {has}"))
+    })
 }
 
 /// A matrix of a lane lies outside of shared memory.

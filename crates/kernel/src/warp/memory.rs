@@ -142,6 +142,7 @@ impl Warp {
         if mem.address == AddressIn::Trace {
             return CopyTargets { to: [CopyTargets::NOWHERE; 64], bytes };
         }
+        let own = (launch.cluster_ctas() > 1).then(|| launch.cluster_of(self.cta).1);
         for lane in lanes_of(lanes) {
             let (group, column) = (&self.groups[lane / LANES], lane % LANES);
             let narrow = |slot| get(&group.r32, &launch.consts32, slot)[column];
@@ -151,10 +152,11 @@ impl Warp {
             };
             to[lane] = base.wrapping_add_signed(i64::from(narrow(inst.src[3]) as i32));
             // An address of the own CTA's may name it.
-            if launch.cluster_ctas() > 1 {
-                let own = launch.cluster_of(self.cta).1;
-                let (rank, byte) = owner_of(to[lane], own);
-                to[lane] = if rank == own { byte } else { to[lane] };
+            if let Some(own) = own
+                && let (rank, byte) = owner_of(to[lane], own)
+                && rank == own
+            {
+                to[lane] = byte;
             }
             if inst.src[2] != NONE {
                 bytes[lane] = narrow(inst.src[2]).min(mem.bytes()) as u8;

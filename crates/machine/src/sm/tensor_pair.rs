@@ -29,6 +29,7 @@ use durawarp_kernel::fault::{FaultKind, ProgramFault};
 use durawarp_kernel::ir::{Inst, TensorKind};
 use durawarp_kernel::semantics::PairColumns;
 use durawarp_kernel::semantics::atomic::arrive_once;
+use durawarp_kernel::tensor_memory::PairMisuse;
 use durawarp_kernel::warp::{multiply_pair, pair_columns, pair_work};
 
 use super::core::IssueCore;
@@ -64,6 +65,18 @@ fn fault_of(core: &IssueCore, warp: usize, kind: FaultKind, scope: PairScope<'_>
     Box::new(ProgramFault::new(kind, scope.launches.of(slot), &slot.warp, slot.warp.pc(), lane))
 }
 
+/// The CTA slot of a warp, and where it and its peer are.
+fn place_of(core: &IssueCore, warp: usize, scope: PairScope<'_>) -> Result<(usize, PairPlace), Fault> {
+    let cta = usize::from(core.slots[warp].cta);
+    let place = scope.place(&core.ctas[cta]).map_err(|kind| fault_of(core, warp, kind, scope))?;
+    Ok((cta, place))
+}
+
+/// A fault of a warp slot that allocates for a pair.
+fn misused(core: &IssueCore, warp: usize, misuse: PairMisuse, scope: PairScope<'_>) -> Fault {
+    fault_of(core, warp, FaultKind::Unsupported(misuse.to_string()), scope)
+}
+
 fn send(core: &mut IssueCore, place: PairPlace, from: u16, word: PairWord) {
     core.tensor.pairs.leaving.push((place.sm, Box::new(PairMessage { to: place.peer, from, word })));
 }
@@ -79,12 +92,10 @@ pub(super) fn ask(
     cycle: u32,
     scope: PairScope<'_>,
 ) -> Result<(), Fault> {
-    let cta = usize::from(core.slots[warp].cta);
-    let place = scope.place(&core.ctas[cta]).map_err(|kind| fault_of(core, warp, kind, scope))?;
+    let (cta, place) = place_of(core, warp, scope)?;
     let slot = &mut core.tensor.pairs.slots[cta];
     if slot.asks.replace((warp as u8, columns)).is_some() {
-        let what = "two warps of a CTA in `tcgen05.alloc.cta_group::2` at once".to_owned();
-        return Err(fault_of(core, warp, FaultKind::Unsupported(what), scope));
+        return Err(misused(core, warp, PairMisuse::Twice, scope));
     }
     let theirs = slot.theirs.take();
     // Whose turn it is follows from the numbers of the SMs.
@@ -103,8 +114,7 @@ pub(super) fn ask(
 fn take(core: &mut IssueCore, cta: usize, theirs: u32, cycle: u32, scope: PairScope<'_>) -> Result<(), Fault> {
     let Some((warp, columns)) = core.tensor.pairs.slots[cta].asks else { unreachable!("a warp asks") };
     if theirs != columns {
-        let what = format!("`tcgen05.alloc.cta_group::2` of {columns} columns, where the peer CTA asks for {theirs}");
-        return Err(fault_of(core, warp.into(), FaultKind::Unsupported(what), scope));
+        return Err(misused(core, warp.into(), PairMisuse::Columns { columns, theirs }, scope));
     }
     if core.tensor.take(warp, columns) { had(core, warp.into(), columns, cycle, scope) } else { Ok(()) }
 }
@@ -120,8 +130,7 @@ pub(super) fn had(
     cycle: u32,
     scope: PairScope<'_>,
 ) -> Result<(), Fault> {
-    let cta = usize::from(core.slots[warp].cta);
-    let place = scope.place(&core.ctas[cta]).map_err(|kind| fault_of(core, warp, kind, scope))?;
+    let (cta, place) = place_of(core, warp, scope)?;
     let Some(address) = core.tensor.memory_mut(cta).allocate(columns) else {
         let what = format!("`tcgen05.alloc` of {columns} columns, which do not fit between others of its CTA");
         return Err(fault_of(core, warp, FaultKind::Unsupported(what), scope));
@@ -148,11 +157,7 @@ fn both_have(
     let warp = usize::from(warp);
     // Columns are numbered alike where both CTAs allocate and free in one order.
     if address != theirs {
-        let what = format!(
-            "`tcgen05.alloc.cta_group::2` at address {address:#x}, where the peer CTA has its columns at {theirs:#x}: \
-             both allocate and free alike"
-        );
-        return Err(fault_of(core, warp, FaultKind::Unsupported(what), scope));
+        return Err(misused(core, warp, PairMisuse::Apart { address, theirs }, scope));
     }
     let slot = &mut core.slots[warp];
     let launch = scope.launches.of(slot);
@@ -176,8 +181,7 @@ pub(super) fn multiply(
     cycle: u32,
     scope: PairScope<'_>,
 ) -> Result<(), Fault> {
-    let cta = usize::from(core.slots[warp].cta);
-    let place = scope.place(&core.ctas[cta]).map_err(|kind| fault_of(core, warp, kind, scope))?;
+    let (cta, place) = place_of(core, warp, scope)?;
     let slot = &core.slots[warp];
     let launch = scope.launches.of(slot);
     let pc = slot.warp.pc();
