@@ -245,7 +245,7 @@ impl Scheduler {
             _ => candidates.trailing_zeros() as Rank,
         };
         self.last = Some(rank);
-        self.unready(rank);
+        self.take_out(rank, usize::from(self.unit_of_rank[usize::from(rank) % RANKS]) % UNITS);
         self.slot_of_rank[usize::from(rank) % RANKS]
     }
 
@@ -259,10 +259,17 @@ impl Scheduler {
     pub fn unready(&mut self, rank: Rank) {
         let unit = usize::from(self.unit_of_rank[usize::from(rank) % RANKS]) % UNITS;
         if self.ready[unit] >> rank & 1 == 1 {
-            self.ready[unit] &= !(1 << rank);
-            self.waiting[unit] -= 1;
-            self.wanted &= !(u8::from(self.waiting[unit] == 0) << unit);
+            self.take_out(rank, unit);
         }
+    }
+
+    /// Takes a warp out of the ready mask that it is in.
+    #[inline]
+    fn take_out(&mut self, rank: Rank, unit: usize) {
+        debug_assert!(self.ready[unit] >> rank & 1 == 1);
+        self.ready[unit] &= !(1 << rank);
+        self.waiting[unit] -= 1;
+        self.wanted &= !(u8::from(self.ready[unit] == 0) << unit);
     }
 }
 

@@ -475,9 +475,22 @@ impl Sm {
     }
 
     /// Asks to be woken for the next cycle in which something can happen.
+    #[inline(always)]
     fn sleep(&mut self, cycle: u32, cx: &mut Ctx<'_, Msg>) {
         let mut next = self.core.timers.next_after(cycle).unwrap_or(u32::MAX);
-        next = next.min(self.core.copies.next().map_or(u32::MAX, |at| at.max(cycle + 1)));
+        // Nothing can be earlier than the next cycle, and until then nobody sleeps.
+        if next > cycle + 1 {
+            next = next.min(self.next_of_others(cycle));
+        }
+        if next != u32::MAX {
+            cx.wake_at(self.w.clock.cycles(u64::from(next)));
+        }
+    }
+
+    /// The next cycle in which something can happen beside results of fixed latency; counts the ready warps
+    /// that are kept back until then.
+    fn next_of_others(&mut self, cycle: u32) -> u32 {
+        let mut next = self.core.copies.next().map_or(u32::MAX, |at| at.max(cycle + 1));
         // What was due has happened.
         next = next.min(self.core.tensor.due());
         next = next.min(if self.engine.is_busy() { self.engine.next_after(cycle) } else { u32::MAX });
@@ -511,9 +524,7 @@ impl Sm {
         }
         self.core.accounts.asleep_on_unit = on_unit;
         self.core.accounts.asleep_on_memory = on_memory;
-        if next != u32::MAX {
-            cx.wake_at(self.w.clock.cycles(u64::from(next)));
-        }
+        next
     }
 
     #[cold]
