@@ -176,6 +176,22 @@ fn the_configuration_of_a_v100_gives_our_preset_but_for_latencies_that_were_meas
     assert_eq!(not_of_latencies, expected.iter().collect::<Vec<_>>(), "{diff}");
 }
 
+#[test]
+fn partitions_of_flashgpu_sim_are_ours_but_where_a_switch_is_between() {
+    let options = "-gpgpu_l2_partition_count 2\n-gpgpu_l2_partition_extra_latency 151\n";
+    let (code, toml, told) = imported("cli/import_partitions", &format!("{QV100}{options}"), None);
+    assert_eq!(code, Some(0), "{told}");
+    for line in ["partitions = { value = 2, ", "far_cycles = { value = 76, "] {
+        assert!(toml.contains(&format!("\n{line}")), "{line}: {toml}");
+    }
+    let switched = QV100.replace("-network_mode 2", "-network_mode 1");
+    let (code, toml, told) = imported("cli/import_partitions", &format!("{switched}{options}"), None);
+    assert_eq!(code, Some(0), "{told}");
+    assert!(!toml.contains("far_cycles"), "{toml}");
+    let expected = "-gpgpu_l2_partition_count: a switch (-network_mode) is here as far from all slices";
+    assert!(toml.contains(expected) || told.contains(expected), "{told}{toml}");
+}
+
 /// What tested configurations of GPGPU-Sim say of addresses: channels, letters above and below the chips', indices of
 /// partitions and of banks; and the mapping.
 const ADDRESSES: [(&str, u32, &str, u32, u32, &str); 7] = [

@@ -35,6 +35,7 @@ mod memory_pipeline;
 mod multicast;
 mod occupancy;
 mod optane;
+mod partitions;
 mod persist_stalls;
 mod policies;
 mod products;

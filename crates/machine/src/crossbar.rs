@@ -11,7 +11,7 @@
 //! Source: AGPM Table IV (32 B flits, 1.4 GHz); the buffers of `SM6_TITANX`. With `switch = "ports"`
 //! contention is at the ports only, as in a full crossbar with enough internal speed-up; with
 //! `"input_queued"` packets also go through a [`switch`](super::switch). Where SMs of a GPC share a port,
-//! replies go through [that](super::gpc_port).
+//! replies go through [that](super::gpc_port). Slices of another [partition](super::partitions) are further.
 
 use durawarp_base::choice;
 use durawarp_base::spec;
@@ -53,6 +53,10 @@ spec! {
         gpcs: u32 where 0..=64,
         /// Bytes of replies, headers included, that the port of a GPC moves in one crossbar cycle.
         gpc_bytes: u32 where 0..=8192,
+        /// Partitions of the chip: each has as many slices, and SMs of its own.
+        partitions: u32 where 1..=8,
+        /// Crossbar cycles that the way to a slice of another partition takes more, and the way back.
+        far_cycles: u32 where 0..=1000,
     }
 }
 

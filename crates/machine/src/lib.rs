@@ -87,6 +87,7 @@ pub mod occupancy;
 pub mod on_dram;
 pub mod os;
 pub mod packet;
+pub mod partitions;
 pub mod persistence;
 pub mod ports;
 pub mod poster;
@@ -283,6 +284,22 @@ impl MachineSpec {
             gpcs == 0 || self.crossbar.gpc_bytes > 0,
             "crossbar.gpc_bytes",
             format!("the ports of {gpcs} GPCs (crossbar.gpcs) would move nothing"),
+        );
+        let partitions = self.crossbar.partitions;
+        require(
+            !(switched && partitions > 1),
+            "crossbar.partitions",
+            "a switch (crossbar.switch) is as far from all slices: it has one partition".into(),
+        );
+        require(
+            mc.channels.is_multiple_of(partitions),
+            "crossbar.partitions",
+            format!("{} channels, with their slices, do not divide evenly over {partitions} partitions", mc.channels),
+        );
+        require(
+            partitions == 1 || gpcs == 0 || gpcs >= partitions,
+            "crossbar.partitions",
+            format!("{gpcs} GPCs (crossbar.gpcs) are in one partition each, and there are {partitions} partitions"),
         );
         // From here on what slices and controllers share: each controller serves the same number of slices.
         let channels = mc.channels;

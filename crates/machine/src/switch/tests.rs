@@ -102,6 +102,8 @@ fn switched(requests: &[(Time, usize, u32, u64)], speedup: u32) -> ([Arrivals; 2
         switch_speedup: speedup,
         gpcs: 0,
         gpc_bytes: 0,
+        partitions: 1,
+        far_cycles: 0,
     };
     let (clock, map) = (Clock::of_period(10), Interleave::new(2, 1, 256));
     let end = PortEnd::new(clock, 32);

@@ -11,6 +11,7 @@
 //! | SM, controller, hub | controller (handlers there) | the scheme's | the same |
 //! | requester | switch, then slice | as without; one cycle of the hop lies after it | another switch |
 //! | slice | port of a GPC, then its SMs | as without; one cycle of the hop lies after it | - |
+//! | SM | slice of another partition | `crossbar.far_cycles` more | as much more |
 //!
 //! Constant pipeline delays lie on links, where they widen the engine's lookahead. Tiers: SMs; slices fused
 //! with their controller, so that their short links hold no other component back; the command processor and
@@ -21,6 +22,7 @@ use std::collections::BTreeMap;
 use durawarp_engine::{Component, ComponentId, Link, Time, Timebase, Topology};
 use durawarp_machine::MachineSpec;
 use durawarp_machine::msg::Msg;
+use durawarp_machine::partitions::Partitions;
 use durawarp_machine::ports::{Endpoint, Roster};
 use durawarp_persist::handler::PathLinks;
 
@@ -45,6 +47,8 @@ pub(super) struct Latencies {
     pub(super) back: Time,
     /// Between SMs of a GPC.
     pub(super) cluster: Time,
+    /// How much further slices of other partitions are.
+    partitions: Partitions,
 }
 
 impl Latencies {
@@ -65,6 +69,23 @@ impl Latencies {
             front: base.ticks_of_ps(spec.controller.front_ns.ps),
             back: base.ticks_of_ps(spec.controller.back_ns.ps),
             cluster: core.cycles(u64::from(spec.shared.cluster_cycles)),
+            partitions: Partitions::new(
+                spec.crossbar.partitions as u16,
+                spec.l2.slices as u16,
+                spec.sm.count as u16,
+                if spec.crossbar.gpcs > 0 { spec.crossbar.gpcs as u16 } else { spec.sm.gpcs as u16 },
+                crossbar.cycles(u64::from(spec.crossbar.far_cycles)),
+            ),
+        }
+    }
+
+    /// By how much the way between a requester, or the port of a GPC, and a slice is longer than to the
+    /// nearest.
+    fn far(&self, from: Endpoint, slice: Endpoint) -> Time {
+        match (from, slice) {
+            (Endpoint::Sm(sm), Endpoint::Slice(slice)) => self.partitions.between(sm, slice),
+            (Endpoint::GpcPort(gpc), Endpoint::Slice(slice)) => self.partitions.from_gpc(gpc, slice),
+            _ => 0,
         }
     }
 
@@ -116,8 +137,9 @@ impl Wiring {
         for slice in self.roster.slices() {
             for requester in self.roster.requester_roles() {
                 let (miss, fill) = l.of_requester(requester);
-                self.connect(requester, slice, miss + l.hop + l.pipeline);
-                self.connect(slice, requester, l.hop + fill);
+                let hop = l.hop + l.far(requester, slice);
+                self.connect(requester, slice, miss + hop + l.pipeline);
+                self.connect(slice, requester, hop + fill);
             }
         }
     }
@@ -211,7 +233,7 @@ impl Wiring {
         for gpc in 0..self.roster.gpc_ports {
             let port = Endpoint::GpcPort(gpc);
             for slice in self.roster.slices() {
-                self.connect(slice, port, before);
+                self.connect(slice, port, before + l.far(port, slice));
             }
             for sm in self.roster.sms_behind(gpc) {
                 self.connect(port, Endpoint::Sm(sm), after + l.fill);

@@ -218,6 +218,7 @@ impl Judge<'_> {
             ("crossbar", "switch_packets" | "switch_speedup") if self.is_set_to("crossbar.switch", "ports") => {
                 "it is of crossbar.switch input_queued"
             }
+            ("crossbar", "far_cycles") if self.is_set_to("crossbar.partitions", "1") => "crossbar.partitions is 1",
             ("crossbar", "gpc_bytes") if self.is_set_to("crossbar.gpcs", "0") => "crossbar.gpcs is 0",
             ("persist", "clwb") if self.sm(&["pm_write_backs"]) == 0 => "no program asked for a write-back",
             ("persist", "past_ack") if !self.is_set_to("persist.domain", "adr") => "it is of persist.domain adr",

@@ -314,6 +314,18 @@ fn l2(options: &Options<'_>, keys: &mut Keys<'_>) {
     }
 }
 
+/// FlashGPU-Sim's partitions. There the way to a slice alone is longer; here half of that is on the way back.
+fn partitions(options: &Options<'_>, apart: bool, keys: &mut Keys<'_>) {
+    let (count, more) = ("gpgpu_l2_partition_count", "gpgpu_l2_partition_extra_latency");
+    let (Some(partitions), Some(cycles)) = (options.number(count), options.number(more)) else { return };
+    if !apart && partitions > 1.0 {
+        options.tell(count, "a switch (-network_mode) is here as far from all slices");
+        return;
+    }
+    keys.put("crossbar.partitions", partitions.max(1.0), count, "");
+    keys.put("crossbar.far_cycles", (cycles / 2.0).ceil(), more, ", half on either way");
+}
+
 fn memory(options: &Options<'_>, [core_mhz, memory_mhz]: [f64; 2], keys: &mut Keys<'_>) {
     let (modules, parts) = ("gpgpu_n_mem", "gpgpu_n_sub_partition_per_mchannel");
     if let (Some(channels), Some(each)) = (options.number(modules), options.number(parts)) {
@@ -325,6 +337,7 @@ fn memory(options: &Options<'_>, [core_mhz, memory_mhz]: [f64; 2], keys: &mut Ke
         // file is not read.
         let switch = if mode == 2.0 { "ports" } else { "input_queued" };
         keys.word("crossbar.switch", format!("\"{switch}\""), "network_mode", "");
+        partitions(options, mode == 2.0, keys);
     }
     let queues = "gpgpu_dram_partition_queues";
     if let Some(entries) = options.numbers(queues, 4) {
