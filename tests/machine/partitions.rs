@@ -13,7 +13,7 @@ const LINES: u32 = 64;
 
 /// One CTA after another reads a line after another past its L1, and writes how many cycles each took.
 const TIME_LINES: &str = "mov.u32 %r40, %smid;
-mul.lo.s32 %r41, %cta, 60000;
+mul.lo.s32 %r41, %cta, 30000;
 WAIT:
 mov.u32 %r1, %clock;
 setp.lt.u32 %p1, %r1, %r41;
