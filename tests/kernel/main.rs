@@ -39,4 +39,5 @@ mod totals;
 mod vectors;
 mod video;
 mod wgmma;
+mod wgmma_sparse;
 mod wmma;

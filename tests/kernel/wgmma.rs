@@ -94,7 +94,7 @@ impl Layout {
     }
 
     /// The descriptor of a slice of k of a tile at `start`.
-    fn descriptor(self, start: usize, lines: usize, slice: usize) -> u64 {
+    pub(crate) fn descriptor(self, start: usize, lines: usize, slice: usize) -> u64 {
         let mode = [(1, 0u64), (2, 3), (4, 2), (8, 1)].iter().find(|(width, _)| *width == self.width).unwrap().1;
         self.offsets(start, lines, slice) | mode << 62
     }
@@ -532,8 +532,20 @@ fn words_that_name_no_product_are_refused_with_their_place() {
             "`imm-trans` is 0 or 1",
         ),
         (
-            format!("wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16 {four}, x, x, s0, 0, p, 1, 1, 0, 0;"),
-            "sparse a",
+            format!("wgmma.mma_async.sp.sync.aligned.m64n8k16.f32.f16.f16 {four}, x, x, s0, 0, p, 1, 1, 0, 0;"),
+            "there is no product",
+        ),
+        (
+            format!("wgmma.mma_async.sp.sync.aligned.m64n8k512.s32.b1.b1.and.popc {four}, x, x, s0, 0, p;"),
+            "there is no product",
+        ),
+        (
+            format!("wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16 {four}, x, x, s0, 2, p, 1, 1, 0, 0;"),
+            "the selector of this product's metadata is less than 2",
+        ),
+        (
+            format!("wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16 {four}, x, x, p, 1, 1, 0, 0;"),
+            "takes 10 operands here, found 8",
         ),
         (format!("wgmma.mma_async.aligned.m64n8k16.f32.f16.f16 {four}, x, x, p, 1, 1, 0, 0;"), "needs `.sync`"),
         ("wgmma.wait_group.sync.aligned s0;".to_owned(), "expected a number"),

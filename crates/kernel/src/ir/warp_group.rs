@@ -67,7 +67,8 @@ impl GroupElements {
         }
     }
 
-    /// Elements of a row of a: 32 bytes of them.
+    /// Elements of a row of a: 32 bytes of them. Of a sparse a they are those that are there: no others are
+    /// multiplied.
     pub fn depth(self) -> u32 {
         match self {
             GroupElements::Tf32 => 8,
@@ -113,6 +114,8 @@ pub struct GroupOperands {
     /// The product of each 8 columns.
     pub op: MatrixOp,
     pub a: GroupFactor,
+    /// The metadata of a sparse a.
+    pub metadata: u16,
     /// The 64-bit descriptor of b in shared memory.
     pub b: u16,
     /// b lies by rows.

@@ -234,7 +234,8 @@ impl Numbering<'_> {
         let d: Box<[Slot]> = group.d.iter().map(|&arg| self.slot(arg)).collect();
         let accumulator = d[0];
         let (adds, subtracts) = ((scale, group.adds), group.subtracts);
-        let operands = Some(GroupOperands { op: group.op, a: factor, b, b_by_rows, adds, subtracts, d });
+        let metadata = self.slot(draft.more[8]);
+        let operands = Some(GroupOperands { op: group.op, a: factor, metadata, b, b_by_rows, adds, subtracts, d });
         let (elements, columns, a_in_registers) = (group.elements, group.columns, a == NONE);
         GroupProduct { elements, columns, a_in_registers, accumulator, ends_group: false, operands }
     }

@@ -8,9 +8,10 @@
 //! Invariants: all registers of a are read before one of d is written; d is written at once, although a
 //! program may count on it only behind a `wgmma.wait_group`.
 
-use super::super::alu::{MatrixFactors, MatrixOp};
+use super::super::alu::{MatrixFactors, MatrixOp, Sparsity};
 use super::super::ir::{GROUP_ROWS, GroupFactor, GroupOperands, LANES, Slot, group_registers};
 use super::matrix::{MatrixTile, product};
+use super::matrix_sparse::Misfit;
 use super::shared_matrix::SharedMatrix;
 use super::{Frame, V32};
 
@@ -21,12 +22,14 @@ const ROWS: u32 = 16;
 pub(crate) const CHUNK_BYTES: u32 = 16;
 
 /// Why a product is not defined.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub(crate) enum GroupMisfit {
     /// The lanes of a warp have several of these.
     Several(&'static str),
     /// A lane's element of this address is not in shared memory.
     Outside { lane: u32, address: u32 },
+    /// A lane's metadata name no elements.
+    Metadata(Misfit),
 }
 
 /// The matrices of a product in shared memory, as a warp's lanes have their descriptors.
@@ -61,7 +64,9 @@ impl SharedFactors {
         let rows = ROWS * rank..ROWS * (rank + 1);
         let a = self.a.iter().flat_map(|a| a.chunks(rows.clone()));
         debug_assert_eq!(self.a.is_some(), matches!(operands.a, GroupFactor::Shared { .. }));
-        a.chain(self.b.chunks(0..columns)).collect()
+        let is_sparse = operands.op.sparsity != Sparsity::Dense;
+        let behind = is_sparse.then(|| self.b.next_chunks(0..columns)).into_iter().flatten();
+        a.chain(self.b.chunks(0..columns)).chain(behind).collect()
     }
 }
 
@@ -93,16 +98,23 @@ pub(crate) fn multiply_group(
         a.iter_mut().flatten().for_each(|word| *word ^= signs);
     }
     let registers = group_registers(operands.op.sums);
+    // They are the same for all columns.
+    let metadata = (operands.op.sparsity != Sparsity::Dense).then(|| *f.get32(operands.metadata));
     for (tile, d) in (0..).zip(operands.d.chunks(registers)) {
-        // Two registers of b: its halves along k.
-        let b: [V32; 2] = loaded(&factors.b, operands.op, 8 * tile, [0, 1], [0, 0], shared)?;
+        // Two registers of b: its halves along k; of a sparse a k is twice as much.
+        let b: [V32; 2] = loaded(&factors.b, operands.op, 8 * tile, [0, 1], [0; 2], shared)?;
+        let more: [V32; 2] = match metadata {
+            None => [[0; LANES]; 2],
+            Some(_) => loaded(&factors.b, operands.op, 8 * tile, [2, 3], [0; 2], shared)?,
+        };
+        let more = more.each_ref().map(|words| metadata.is_some().then_some(words));
         let mut c = [[0; LANES]; 4];
         if adds {
             c.iter_mut().zip(d).for_each(|(c, &slot)| *c = *f.get32(slot));
         }
-        let tile =
-            MatrixTile { a: a.each_ref().map(Some), b: [Some(&b[0]), Some(&b[1]), None, None], c, metadata: None };
-        let Ok(out) = product(operands.op, &tile) else { unreachable!("a dense product has no metadata") };
+        let b = [Some(&b[0]), Some(&b[1]), more[0], more[1]];
+        let tile = MatrixTile { a: a.each_ref().map(Some), b, c, metadata: metadata.as_ref() };
+        let out = product(operands.op, &tile).map_err(GroupMisfit::Metadata)?;
         d.iter().zip(&out).for_each(|(&slot, value)| f.put32(slot, value));
     }
     Ok(())

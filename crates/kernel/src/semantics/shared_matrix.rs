@@ -72,10 +72,21 @@ impl SharedMatrix {
 
     /// The addresses of the chunks of some lines, whose number is a multiple of 8.
     pub(crate) fn chunks(self, lines: std::ops::Range<u32>) -> impl Iterator<Item = u32> {
+        self.chunks_from(0, lines)
+    }
+
+    /// The same of the elements behind these: lines of 64 bytes, of b beside a sparse a.
+    pub(crate) fn next_chunks(self, lines: std::ops::Range<u32>) -> impl Iterator<Item = u32> {
+        self.chunks_from(1, lines)
+    }
+
+    /// Of each 32 bytes of a line the `nth`.
+    fn chunks_from(self, nth: u32, lines: std::ops::Range<u32>) -> impl Iterator<Item = u32> {
         // Two chunks a line, or one of each k for as many lines as it has.
         let of = self.bytes;
         let (step, each, bytes) = if self.across { (16 / of as usize, 32 / of, of) } else { (1, 2, 16) };
-        lines.step_by(step).flat_map(move |line| (0..each).map(move |k| self.byte(line, k, bytes)))
+        let of_line = move |line| (nth * each..(nth + 1) * each).map(move |k| self.byte(line, k, bytes));
+        lines.step_by(step).flat_map(of_line)
     }
 
     /// The first byte of element `k` of a line, whose elements have `bytes` bytes.
@@ -126,13 +137,15 @@ mod tests {
         for mode in 0..4 {
             for across in [false, true] {
                 let matrix = SharedMatrix::of(descriptor([256, 4096, 1024], 0, mode), across);
-                let mut chunks: Vec<u32> = matrix.chunks(0..16).collect();
-                let elements = (0..16).flat_map(|line| (0..16).map(move |k| matrix.byte(line, k, 2) / 16 * 16));
-                let mut expected: Vec<u32> = elements.collect();
-                expected.sort_unstable();
-                expected.dedup();
-                chunks.sort_unstable();
-                assert_eq!(chunks, expected, "mode {mode}, across: {across}");
+                let next: Vec<u32> = matrix.next_chunks(0..16).collect();
+                for (mut chunks, ks) in [(matrix.chunks(0..16).collect(), 0..16), (next, 16..32)] {
+                    let of = |line| ks.clone().map(move |k| matrix.byte(line, k, 2) / 16 * 16);
+                    let mut expected: Vec<u32> = (0..16).flat_map(of).collect();
+                    expected.sort_unstable();
+                    expected.dedup();
+                    chunks.sort_unstable();
+                    assert_eq!(chunks, expected, "mode {mode}, across: {across}, k {ks:?}");
+                }
             }
         }
     }

@@ -282,6 +282,7 @@ fn outside(misfit: GroupMisfit) -> TensorMisfit {
     match misfit {
         GroupMisfit::Outside { address, .. } => TensorMisfit::Outside(address),
         GroupMisfit::Several(_) => unreachable!("a lane has one descriptor"),
+        GroupMisfit::Metadata(_) => unreachable!("a is dense"),
     }
 }
 

@@ -11,7 +11,7 @@
 use super::super::fault::{FaultKind, ProgramFault};
 use super::super::ir::{GroupProduct, Inst, LANES};
 use super::super::launch::Launch;
-use super::super::semantics::{CHUNK_BYTES, Frame, GroupMisfit, SharedFactors, multiply_group};
+use super::super::semantics::{CHUNK_BYTES, Frame, GroupMisfit, Misfit, SharedFactors, multiply_group};
 use super::Warp;
 
 /// Threads of a warp group.
@@ -99,6 +99,7 @@ impl Warp {
                     format!("the lanes of a warp have several {what} of `wgmma.mma_async`, and the ISA asks for one");
                 (first, FaultKind::Unsupported(what))
             }
+            GroupMisfit::Metadata(Misfit { lane, what }) => (first + lane, FaultKind::Unsupported(what)),
             GroupMisfit::Outside { lane, address } => {
                 let hint = format!("the CTA has {} bytes; it is in a matrix of `wgmma.mma_async`", launch.shared_bytes);
                 let (address, bytes) = (address.into(), CHUNK_BYTES);

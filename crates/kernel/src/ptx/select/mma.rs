@@ -18,7 +18,7 @@ use super::super::super::alu::{
     AluOp, BitProduct, Fp8, HalfFormat, MatrixFactors, MatrixOp, MatrixSums, QuadFactors, Sparsity,
 };
 use super::super::super::ir::{Class, Op};
-use super::super::ast::Instruction;
+use super::super::ast::{Instruction, Operand};
 use super::super::draft::Arg;
 use super::super::lower::{Lower, Lowered};
 use super::super::types::{Bank, Ty};
@@ -188,14 +188,7 @@ impl<'a> Lower<'_, 'a> {
             }
             Some(ascending) => {
                 let [d, a, b, c, words, selector] = self.operands(i)?;
-                let (number, of) = (self.number(selector)?, selectors_of(op.factors, op.deep));
-                if number >= of {
-                    let message = format!("the selector of this product's metadata is less than {of}");
-                    return Err(self.fault(selector.at.clone(), message));
-                }
-                metadata = self.src(words, Ty::B32)?;
-                let lanes = number as u8;
-                op.sparsity = if ascending { Sparsity::Ascending(lanes) } else { Sparsity::AnyOrder(lanes) };
+                (metadata, op.sparsity) = self.metadata(words, selector, op, ascending)?;
                 (d, a, b, c)
             }
         };
@@ -210,6 +203,24 @@ impl<'a> Lower<'_, 'a> {
             draft.more[8] = metadata;
         }
         Ok(())
+    }
+
+    /// The metadata of a sparse a, and the lanes that have them, by a number.
+    pub(super) fn metadata(
+        &mut self,
+        words: &'a Operand<'a>,
+        selector: &'a Operand<'a>,
+        op: MatrixOp,
+        ascending: bool,
+    ) -> Lowered<(Arg, Sparsity)> {
+        let (number, of) = (self.number(selector)?, selectors_of(op.factors, op.deep));
+        if number >= of {
+            let message = format!("the selector of this product's metadata is less than {of}");
+            return Err(self.fault(selector.at.clone(), message));
+        }
+        let lanes = number as u8;
+        let sparsity = if ascending { Sparsity::Ascending(lanes) } else { Sparsity::AnyOrder(lanes) };
+        Ok((self.src(words, Ty::B32)?, sparsity))
     }
 
     /// Products of doubles: those of m8n8k4 that they consist of, along k one after another.

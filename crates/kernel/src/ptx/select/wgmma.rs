@@ -10,7 +10,7 @@
 //! | `.s8`, `.u8`, in any pair | 32 | `.s32`, `.satfinite` or not | 8, 24, and every multiple of 16 |
 //! | `.b1`, `.and.popc` | 256 | `.s32` | the same |
 //!
-//! Not supported: a sparse a (`.sp`).
+//! Of a sparse a (`.sp`) k is twice that, of all but single bits; metadata and their selector come behind b.
 
 use super::super::super::alu::{BitProduct, MatrixOp, MatrixSums};
 use super::super::super::ir::{Class, GroupElements, GroupStep, Op, group_registers};
@@ -49,11 +49,7 @@ impl<'a> Lower<'_, 'a> {
             let message = "`wgmma` is `.mma_async`, `.fence`, `.commit_group` or `.wait_group`";
             return Err(self.fault(i.opcode.at.clone(), message));
         };
-        if let Some(sparse) = i.mods.iter().find(|word| word.text == "sp") {
-            return Err(
-                self.fault(sparse.at.clone(), "products of four warps with a sparse a (`.sp`) are not supported")
-            );
-        }
+        let sparse = step == GroupStep::Multiply && m.take("sp");
         for word in ["sync", "aligned"] {
             if !m.take(word) {
                 return Err(self.fault(i.opcode.at.clone(), format!("`{}` needs `.{word}`", step.name())));
@@ -61,7 +57,7 @@ impl<'a> Lower<'_, 'a> {
         }
         // All but a product name no registers.
         let step = match step {
-            GroupStep::Multiply => return self.group_product(i, m),
+            GroupStep::Multiply => return self.group_product(i, m, sparse),
             GroupStep::Wait(_) => {
                 let [number] = self.operands(i)?;
                 GroupStep::Wait(self.number(number)?)
@@ -75,7 +71,7 @@ impl<'a> Lower<'_, 'a> {
         Ok(())
     }
 
-    fn group_product(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
+    fn group_product(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>, sparse: bool) -> Lowered {
         let unsupported = |l: &mut Self| {
             let words: Vec<&str> = i.mods.iter().map(|word| word.text).collect();
             Err(l.fault(i.opcode.at.clone(), format!("there is no product `wgmma.{}`", words.join("."))))
@@ -87,20 +83,30 @@ impl<'a> Lower<'_, 'a> {
         let bits = (m.take("and") && m.take("popc")).then_some(BitProduct::And);
         let Some((factors, deep)) = factors_of(a, b, bits) else { return unsupported(self) };
         let Some(elements) = GroupElements::of(factors) else { return unsupported(self) };
+        let deep = if sparse { 2 * deep } else { deep };
         let sums = sums_of(d, d, factors, saturates).filter(|_| k == deep && has_columns(columns, elements));
         let is_bits = elements == GroupElements::Bits;
-        let (Some(sums), true) = (sums, bits.is_some() == is_bits) else { return unsupported(self) };
+        let (Some(sums), true) = (sums, bits.is_some() == is_bits && !(sparse && is_bits)) else {
+            return unsupported(self);
+        };
         // Signs and, of 16-bit elements, orders follow the operands of all products.
         let of_halves = elements == GroupElements::Half;
         let (with_signs, in_registers) = (!matches!(sums, MatrixSums::S32(_)), self.is_fragment(i.operands.get(1))?);
         let orders = if of_halves { 2 - usize::from(in_registers) } else { 0 };
-        let count = 4 + if with_signs { 2 } else { 0 } + orders;
-        let [d, a, b, scale, rest @ ..] = i.operands.as_slice() else { return self.operands::<4>(i).map(|_| ()) };
+        let before_scale = if sparse { 5 } else { 3 };
+        let count = before_scale + 1 + if with_signs { 2 } else { 0 } + orders;
         if i.operands.len() != count {
             let message = format!("`wgmma.mma_async` takes {count} operands here, found {}", i.operands.len());
             return Err(self.fault(i.opcode.at.clone(), message));
         }
-        let op = MatrixOp::dense(factors, sums, true);
+        let ([d, a, b, of_metadata @ ..], [scale, rest @ ..]) = i.operands.split_at(before_scale) else {
+            unreachable!("four operands at least")
+        };
+        let mut op = MatrixOp::dense(factors, sums, true);
+        let mut metadata = Arg::None;
+        if let [words, selector] = of_metadata {
+            (metadata, op.sparsity) = self.metadata(words, selector, op, false)?;
+        }
         let ty = if sums == MatrixSums::F32 { Ty::F32 } else { Ty::B32 };
         // d is read as well as written: its registers are looked at as sources, whose type is known.
         let mut results = vec![Arg::None; usize::from(columns) / 8 * group_registers(sums)];
@@ -128,6 +134,7 @@ impl<'a> Lower<'_, 'a> {
         self.emit(Op::WarpGroup(GroupStep::Multiply), Class::Control, &[], &[b, descriptor, scale], 0);
         if let Some(draft) = self.body.code.last_mut() {
             draft.more[..4].copy_from_slice(&fragment);
+            draft.more[8] = metadata;
             let group = GroupDraft { op, elements, columns, across, adds: negated == 0, subtracts, d: results };
             draft.group = Some(Box::new(group));
         }
