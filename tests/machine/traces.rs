@@ -6,6 +6,7 @@ mod export;
 mod group_products;
 mod opcodes;
 mod products;
+mod sends;
 
 use durawarp::Experiment;
 use durawarp::determinism::{Way, compare_all, run_one};

@@ -11,6 +11,7 @@
 //!               ...A1T0, ART0     one arrival, many                           ...A0TX      bytes that came
 //!   ARRIVES.LDGSTSBAR.64.ARVCNT   an arrival behind copies past the registers; of .TRANSCNT, A0T1 awaits it
 //!   UCGABAR_ARV, UCGABAR_WAIT     the barrier of the cluster
+//!   STAS, REDAS            registers to shared memory of a CTA, which complete at a barrier there
 //! ```
 //! Source: Accel-Sim 2.0, `trace_driven.cc`; what `ptxas` 12.9 makes of the PTX instructions. Its encodings:
 //! a barrier of n arrivals is initialised to a word whose lower half is (0x10_0000 - n) << 1; the parity that
@@ -34,6 +35,9 @@ const MOST_ARRIVALS: u32 = 1 << 20;
 /// Where the rank of a CTA begins in an address of shared memory.
 const RANK: u32 = 24;
 
+/// Operations of `REDAS`.
+const REDUCTIONS: [&str; 8] = [".ADD", ".INC", ".DEC", ".MIN", ".MAX", ".AND", ".OR", ".XOR"];
+
 /// What an instruction does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AsyncStep {
@@ -45,6 +49,15 @@ pub(crate) enum AsyncStep {
     Barrier(BarrierUse),
     /// At the barrier of the cluster.
     Cluster(ClusterStep),
+    /// Registers go to shared memory of a CTA of the cluster, and complete at a barrier there.
+    Send(SendKind),
+}
+
+/// What registers do to the elements where they go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SendKind {
+    Store,
+    Reduce,
 }
 
 /// What an instruction does at a barrier in shared memory. Its number is in a register, but where
@@ -98,6 +111,8 @@ impl AsyncStep {
             "ARRIVES" if has(".LDGSTSBAR.64.ARVCNT") || has(".LDGSTSBAR.64.TRANSCNT") => {
                 Barrier(BarrierUse::ArriveBehindCopies)
             }
+            "STAS" if ["", ".64", ".128"].contains(&&opcode[name.len()..]) => AsyncStep::Send(SendKind::Store),
+            "REDAS" if REDUCTIONS.iter().any(|operation| has(operation)) => AsyncStep::Send(SendKind::Reduce),
             "UCGABAR_ARV" => Cluster(ClusterStep::Arrive),
             "UCGABAR_WAIT" => Cluster(ClusterStep::Wait),
             _ => return None,
@@ -114,7 +129,9 @@ pub(crate) fn is_unknown(opcode: &str) -> bool {
             Some("PHASECHK" | "CCTL") => false,
             _ => AsyncStep::of(opcode).is_none(),
         },
-        "ARRIVES" | "STAS" | "REDAS" | "UTCBAR" | "SYNCSU" | "USYNCS" => true,
+        // Where it is not known where their bytes complete.
+        "STAS" | "REDAS" => true,
+        "ARRIVES" | "UTCBAR" | "SYNCSU" | "USYNCS" => true,
         _ => false,
     }
 }
@@ -245,6 +262,48 @@ pub(crate) fn copy_instruction(kind: BulkKind, opcode: &str) -> Op {
     Op::Bulk(Bulk { kind, atom, elem, dimensions: 0, mode, multicast, moves, paired: false })
 }
 
+/// The instruction of an asynchronous store or reduction of `bytes` a lane. Its addresses are those of
+/// [`send_address`].
+pub(crate) fn send_instruction(kind: SendKind, bytes: u32) -> (Op, [Slot; 4], [Slot; 4]) {
+    let (kind, atom) = match kind {
+        SendKind::Store => (MemKind::Store, AtomOp::None),
+        SendKind::Reduce => (MemKind::Reduction, AtomOp::Add),
+    };
+    let (elem, vec) = match (kind, bytes) {
+        (MemKind::Reduction, 8) => (Elem::U64, 1),
+        (_, 4) => (Elem::U32, 1),
+        _ => (Elem::U32, bytes as u8 / 4),
+    };
+    let mem = Mem {
+        kind,
+        space: Space::Shared,
+        elem,
+        vec,
+        cache: if kind == MemKind::Reduction { CacheOp::Volatile } else { CacheOp::All },
+        hint: StoreHint::Plain,
+        atom,
+        wide: elem == Elem::U64,
+        address: AddressIn::TraceWithBarrier,
+        whole: 0,
+    };
+    // Zeros are stored, and added; that it completes anywhere shows by its last source.
+    (Op::Mem(mem), [CONST; 4], [NONE, NONE, NONE, CONST])
+}
+
+/// The address of registers that go to shared memory, and that of the barrier at which they complete, as
+/// kernels name both ([`shared_address`]).
+pub(crate) fn send_address(data: u64, barrier: u64, own: Option<u32>) -> u64 {
+    shared_address(barrier, own) << 32 | shared_address(data, own)
+}
+
+/// Both addresses of a lane: `STAS [R12.64], R4` has that of its data in R12 and that of its barrier in R13.
+/// The tracer writes what both come to, or that of the data alone, which leaves the barrier to the values of
+/// registers. None where neither has it: no barrier is at byte 0, where the system has its own.
+pub(crate) fn sent_to(address: u64, register: Option<u64>) -> Option<[u64; 2]> {
+    let barrier = [address >> 32, register.unwrap_or(0) >> 32].into_iter().find(|&barrier| barrier != 0)?;
+    Some([u64::from(address as u32), barrier])
+}
+
 /// The wait for all groups of stores but the last ones.
 pub(crate) fn copy_wait(kept: u8) -> Op {
     Op::BulkGroups(BulkStep::Wait(kept.into()))
@@ -292,7 +351,17 @@ mod tests {
         // As long as copies past the registers are not known one by one.
         let behind = "ARRIVES.LDGSTSBAR.64.ARVCNT";
         assert_eq!((AsyncStep::of(behind), is_unknown(behind)), (Some(Barrier(BarrierUse::ArriveBehindCopies)), true));
-        for opcode in ["SYNCS.ARRIVE.TRANS64.A2T0", "SYNCS.CAS.64", "ARRIVES.LDGSTSBAR.32", "STAS.64", "UTCBAR"] {
+        for (opcode, kind) in [
+            ("STAS", SendKind::Store),
+            ("STAS.128", SendKind::Store),
+            ("REDAS.ADD.64", SendKind::Reduce),
+            ("REDAS.MIN.S32", SendKind::Reduce),
+        ] {
+            assert_eq!((AsyncStep::of(opcode), is_unknown(opcode)), (Some(AsyncStep::Send(kind)), true), "{opcode}");
+        }
+        for opcode in
+            ["SYNCS.ARRIVE.TRANS64.A2T0", "SYNCS.CAS.64", "ARRIVES.LDGSTSBAR.32", "STAS.U8", "REDAS", "UTCBAR"]
+        {
             assert_eq!((AsyncStep::of(opcode), is_unknown(opcode)), (None, true), "{opcode}");
         }
     }
@@ -332,5 +401,12 @@ mod tests {
         assert_eq!(shared_address(0x0100_0400, Some(0)), 0x1100_0400, "the other one's, as kernels name it");
         assert_eq!(shared_address(0x0100_0400, None), 0x400, "there are no clusters");
         assert_eq!(rank_and_byte(0x0300_0408), (3, 0x408));
+        // What goes to the other CTA, by a pair of registers or by one whose neighbour has the barrier.
+        let both = Some([0x0100_0400, 0x0100_0800]);
+        assert_eq!(sent_to(0x0100_0800_0100_0400, None), both);
+        assert_eq!(sent_to(0x0100_0400, Some(0x0100_0800_0100_0400)), both);
+        assert_eq!((sent_to(0x0100_0400, Some(0x0100_0400)), sent_to(0x400, None)), (None, None));
+        assert_eq!(send_address(0x0100_0400, 0x0100_0800, Some(0)), 0x1100_0800_1100_0400);
+        assert_eq!(send_address(0x0100_0400, 0x0100_0800, None), 0x800_0000_0400);
     }
 }

@@ -115,6 +115,12 @@ impl BarrierBytes {
         self.brought.iter_mut().for_each(|brought| *brought += u64::from(lanes) * step.completes());
     }
 
+    /// Registers bring so many bytes.
+    pub(super) fn send(&mut self, bytes: u64) {
+        self.any = true;
+        self.brought.iter_mut().for_each(|brought| *brought += bytes);
+    }
+
     /// A load brings its bytes to each of its CTAs.
     pub(super) fn load(&mut self, words: CopyWords) {
         let ctas = words.ctas.map_or(1, |ctas| u64::from(ctas.count_ones()));

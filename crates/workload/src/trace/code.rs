@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::asynchronous::{AsyncStep, BarrierStep, BarrierUse, copy_instruction, copy_wait};
+use super::asynchronous::{AsyncStep, BarrierStep, BarrierUse, copy_instruction, copy_wait, send_instruction};
 use super::group_products::GroupShape;
 use super::header::TraceHeader;
 use super::instruction::{TraceLine, register_after};
@@ -179,7 +179,7 @@ impl TraceCode {
     /// What an opcode does beside its warp, as far as that is known.
     fn beside(&self, opcode: &str) -> Option<AsyncStep> {
         match (self.knows, AsyncStep::of(opcode)?) {
-            (Beside::Nothing, _) | (Beside::Copies, AsyncStep::Barrier(_)) => None,
+            (Beside::Nothing, _) | (Beside::Copies, AsyncStep::Barrier(_) | AsyncStep::Send(_)) => None,
             (_, AsyncStep::Barrier(BarrierUse::ArriveBehindCopies)) if !self.arrives => None,
             (_, step) => Some(step),
         }
@@ -226,6 +226,8 @@ impl TraceCode {
         // The modifiers say it; where they do not, the tracer's width does.
         let of_tracer = if [1, 2, 8, 16].contains(&line.width) { line.width } else { 4 };
         let bytes = match (accesses, operation) {
+            // A tracer may take the pair of addresses for what is accessed.
+            (_, Operation::Beside(AsyncStep::Send(_))) => width_of(&opcode).unwrap_or(4),
             (false, _) => 0,
             (_, Operation::Atomic(_) | Operation::Reduction) => {
                 if width_of(&opcode).unwrap_or(of_tracer) >= 8 {
@@ -277,11 +279,16 @@ impl TraceCode {
         })
     }
 
-    /// The instruction of a copy past the registers, or of its group, where these are known one by one.
-    fn exact_copy(&self, template: &Template, variant: TraceVariant) -> Option<(Inst, Class)> {
+    /// The instruction of a copy past the registers, or of its group, where these are known one by one; of an
+    /// asynchronous store or reduction.
+    fn exact(&self, template: &Template, variant: TraceVariant) -> Option<(Inst, Class)> {
         let guard = if variant == TraceVariant::Off { Guard::new(NEVER_TRUE, false) } else { Guard::ALWAYS };
         let inst = |op| Inst { op, guard, dst: [NONE; 4], src: [NONE; 4], imm: 0 };
         match (variant, template.operation) {
+            (_, Operation::Beside(AsyncStep::Send(kind))) => {
+                let (op, dst, src) = send_instruction(kind, template.bytes);
+                Some((Inst { op, guard, dst, src, imm: 0 }, Class::Mem))
+            }
             (TraceVariant::GroupsWait(kept), _) => {
                 Some((inst(Op::Copies(CopyStep::Wait(kept.into()))), Class::Control))
             }
@@ -341,7 +348,7 @@ impl TraceCode {
                     let (op, class, src) = step.instruction(&mut numbers);
                     (Inst { op, guard: Guard::ALWAYS, dst: [NONE; 4], src, imm: 0 }, class)
                 }
-                _ => match self.exact_copy(template, variant) {
+                _ => match self.exact(template, variant) {
                     Some(found) => found,
                     None => instruction(template, variant, labels, (at as u32, self.knows)),
                 },
@@ -476,7 +483,7 @@ fn instruction(
         }
         (_, Operation::Beside(AsyncStep::CommitCopies)) => (Op::BulkGroups(BulkStep::Commit), Class::Control, none),
         (_, Operation::Beside(AsyncStep::Cluster(step))) => (Op::Cluster(step), Class::Control, none),
-        (_, Operation::Beside(AsyncStep::Barrier(_))) => (Op::Nop, Class::Control, none),
+        (_, Operation::Beside(AsyncStep::Barrier(_) | AsyncStep::Send(_))) => (Op::Nop, Class::Control, none),
         (TraceVariant::CopyWait(kept), _) => (copy_wait(kept), Class::Control, none),
         (_, Operation::Barrier) if labels.persists_at_barriers => (Op::Pm(PmOp::BarrierWg), Class::Control, none),
         (_, Operation::Barrier) => {
