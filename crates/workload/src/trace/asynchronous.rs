@@ -11,6 +11,7 @@
 //!               ...A1T0, ART0     one arrival, many                           ...A0TX      bytes that came
 //!   ARRIVES.LDGSTSBAR.64.ARVCNT   an arrival behind copies past the registers; of .TRANSCNT, A0T1 awaits it
 //!   UCGABAR_ARV, UCGABAR_WAIT     the barrier of the cluster
+//!   UTCBAR                 an arrival behind products in tensor memory (`super::tensor_memory` has these)
 //!   STAS, REDAS            registers to shared memory of a CTA, which complete at a barrier there
 //! ```
 //! Source: Accel-Sim 2.0, `trace_driven.cc`; what `ptxas` 12.9 makes of the PTX instructions. Its encodings:
@@ -27,6 +28,7 @@ use durawarp_kernel::ir::{
     NONE, Op, PhaseOp, Slot, Space, StoreHint, TileMode,
 };
 
+use super::tensor_memory::TensorUse;
 use super::words::RegisterValues;
 
 /// A barrier expects fewer arrivals than this.
@@ -51,6 +53,8 @@ pub(crate) enum AsyncStep {
     Cluster(ClusterStep),
     /// Registers go to shared memory of a CTA of the cluster, and complete at a barrier there.
     Send(SendKind),
+    /// In tensor memory.
+    Tensor(TensorUse),
 }
 
 /// What registers do to the elements where they go.
@@ -74,6 +78,8 @@ pub(crate) enum BarrierUse {
     AwaitOne,
     /// An arrival when the copies past the registers that came before are there.
     ArriveBehindCopies,
+    /// An arrival when the products in tensor memory that came before are done.
+    ArriveBehindProducts,
     Wait,
 }
 
@@ -87,6 +93,7 @@ pub(crate) enum BarrierStep {
     Complete(u32),
     AwaitOne,
     ArriveBehindCopies,
+    ArriveBehindProducts,
     /// For the end of the phase of this parity.
     Wait(bool),
 }
@@ -113,9 +120,10 @@ impl AsyncStep {
             }
             "STAS" if ["", ".64", ".128"].contains(&&opcode[name.len()..]) => AsyncStep::Send(SendKind::Store),
             "REDAS" if REDUCTIONS.iter().any(|operation| has(operation)) => AsyncStep::Send(SendKind::Reduce),
+            "UTCBAR" if ["", ".2CTA"].contains(&&opcode[name.len()..]) => Barrier(BarrierUse::ArriveBehindProducts),
             "UCGABAR_ARV" => Cluster(ClusterStep::Arrive),
             "UCGABAR_WAIT" => Cluster(ClusterStep::Wait),
-            _ => return None,
+            _ => AsyncStep::Tensor(TensorUse::of(opcode)?),
         })
     }
 }
@@ -161,7 +169,8 @@ impl BarrierUse {
 
     /// It has a number of a register.
     fn has_number(self) -> bool {
-        !matches!(self, BarrierUse::ArriveOnce | BarrierUse::AwaitOne | BarrierUse::ArriveBehindCopies)
+        use BarrierUse::{ArriveBehindCopies, ArriveBehindProducts, ArriveOnce, AwaitOne};
+        !matches!(self, ArriveOnce | AwaitOne | ArriveBehindCopies | ArriveBehindProducts)
     }
 
     /// The step with a register's value. None where no such barrier can be.
@@ -178,6 +187,7 @@ impl BarrierUse {
             BarrierUse::Expect => BarrierStep::Expect(low),
             BarrierUse::AwaitOne => BarrierStep::AwaitOne,
             BarrierUse::ArriveBehindCopies => BarrierStep::ArriveBehindCopies,
+            BarrierUse::ArriveBehindProducts => BarrierStep::ArriveBehindProducts,
             BarrierUse::Complete => BarrierStep::Complete(low),
             BarrierUse::Wait => BarrierStep::Wait(low >> 31 == 1),
         })
@@ -192,7 +202,9 @@ impl BarrierUse {
         results: usize,
     ) -> Option<Vec<(u32, BarrierStep)>> {
         let numbers = if self.has_number() { values.of(results + 1)? } else { [0; 32] };
-        let (mut left, mut steps) = (mask, Vec::new());
+        // A uniform instruction is one, whatever its lanes.
+        let of_warp = self == BarrierUse::ArriveBehindProducts;
+        let (mut left, mut steps) = (if of_warp { mask & mask.wrapping_neg() } else { mask }, Vec::new());
         while left != 0 {
             let number = numbers[left.trailing_zeros() as usize];
             let alike = (0..32).filter(|&lane| left >> lane & 1 == 1 && numbers[lane as usize] == number);
@@ -232,6 +244,7 @@ impl BarrierStep {
             BarrierStep::Complete(bytes) => (PhaseOp::Complete, bytes),
             BarrierStep::AwaitOne => (PhaseOp::Await, 1),
             BarrierStep::ArriveBehindCopies => (PhaseOp::ArriveBehindCopies, 1),
+            BarrierStep::ArriveBehindProducts => (PhaseOp::ArriveBehindProducts, 1),
         };
         // Instructions with the same number share it.
         let at = constants.iter().position(|&known| known == u64::from(number)).unwrap_or_else(|| {
@@ -348,7 +361,9 @@ mod tests {
         for opcode in ["SYNCS.PHASECHK.TRANS64", "SYNCS.CCTL.IV", "UBLKCP", "FENCE.VIEW.ASYNC.S", "LDG.E", "BAR.SYNC"] {
             assert_eq!((AsyncStep::of(opcode), is_unknown(opcode)), (None, false), "{opcode}");
         }
-        // As long as copies past the registers are not known one by one.
+        // As long as it is not known what it arrives behind.
+        let products = AsyncStep::of("UTCBAR.2CTA");
+        assert_eq!((products, is_unknown("UTCBAR")), (Some(Barrier(BarrierUse::ArriveBehindProducts)), true));
         let behind = "ARRIVES.LDGSTSBAR.64.ARVCNT";
         assert_eq!((AsyncStep::of(behind), is_unknown(behind)), (Some(Barrier(BarrierUse::ArriveBehindCopies)), true));
         for (opcode, kind) in [
@@ -360,7 +375,7 @@ mod tests {
             assert_eq!((AsyncStep::of(opcode), is_unknown(opcode)), (Some(AsyncStep::Send(kind)), true), "{opcode}");
         }
         for opcode in
-            ["SYNCS.ARRIVE.TRANS64.A2T0", "SYNCS.CAS.64", "ARRIVES.LDGSTSBAR.32", "STAS.U8", "REDAS", "UTCBAR"]
+            ["SYNCS.ARRIVE.TRANS64.A2T0", "SYNCS.CAS.64", "ARRIVES.LDGSTSBAR.32", "STAS.U8", "REDAS", "UTCBAR.FLUSH"]
         {
             assert_eq!((AsyncStep::of(opcode), is_unknown(opcode)), (None, true), "{opcode}");
         }
@@ -383,6 +398,8 @@ mod tests {
         assert_eq!(BarrierUse::ArriveMany.steps(1, RegisterValues { text: Some(b"1 400") }, 0), None, "too few");
         let once = BarrierUse::ArriveOnce.steps(0b101, RegisterValues::default(), 0);
         assert_eq!(once, Some(vec![(0b101, arrive(1))]), "it needs none");
+        let behind = BarrierUse::ArriveBehindProducts.steps(0b1100, RegisterValues::default(), 0);
+        assert_eq!(behind, Some(vec![(0b100, BarrierStep::ArriveBehindProducts)]), "once for the warp");
     }
 
     #[test]

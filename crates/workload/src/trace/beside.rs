@@ -115,6 +115,11 @@ impl BarrierBytes {
         self.brought.iter_mut().for_each(|brought| *brought += u64::from(lanes) * step.completes());
     }
 
+    /// Somebody arrives.
+    pub(super) fn arrive(&mut self) {
+        self.any = true;
+    }
+
     /// Registers bring so many bytes.
     pub(super) fn send(&mut self, bytes: u64) {
         self.any = true;

@@ -9,6 +9,7 @@ use super::beside::GroupOf;
 use super::code::TraceVariant;
 use super::cta::{AddressPlaces, CtaWalk, WarpWalk};
 use super::instruction::TraceLine;
+use super::tensor_memory::{TensorUse, committed_to};
 use durawarp_kernel::host::GlobalRange;
 use durawarp_kernel::ir::BulkKind;
 use durawarp_kernel::launch::MAX_SHARED;
@@ -34,6 +35,14 @@ impl<P: AddressPlaces> CtaWalk<'_, P> {
         match step {
             AsyncStep::Barrier(of) => return self.barrier(warp, (template, of), line, addresses),
             AsyncStep::Send(_) => return self.send(warp, template, line, addresses),
+            AsyncStep::Tensor(TensorUse::CommitTo) => return self.commit_to(warp, template, line, addresses),
+            AsyncStep::Tensor(of) => {
+                let work = if let TensorUse::Multiply(product) = of { product.work(line) } else { None };
+                let multiplies = |(elements, operations)| TraceVariant::Multiply { elements, operations };
+                let step = self.code.variant(template, work.map_or(TraceVariant::Plain, multiplies)).ok_or(None)?;
+                warp.trace.step(step, line.mask);
+                return Ok(());
+            }
             AsyncStep::CommitCopies => warp.groups.push(GroupOf::Stores),
             AsyncStep::Copy(_) | AsyncStep::Cluster(_) => {}
         }
@@ -103,6 +112,35 @@ impl<P: AddressPlaces> CtaWalk<'_, P> {
         let at = both.iter().map(|&[data, barrier]| send_address(data, barrier, own));
         warp.trace.access(&at.collect::<Vec<_>>());
         self.beside.bytes.send(u64::from(bytes) * both.len() as u64);
+        Ok(())
+    }
+
+    /// An arrival behind products in tensor memory, in several CTAs.
+    fn commit_to(
+        &mut self,
+        warp: &mut WarpWalk,
+        template: u32,
+        line: &TraceLine<'_>,
+        addresses: &[u64],
+    ) -> Result<(), Option<String>> {
+        let Some(&address) = addresses.first() else {
+            return Err(Some(format!("`{}` is at a barrier, and the line has no addresses", line.opcode)));
+        };
+        let Some(ranks) = committed_to(line) else {
+            self.beside.bytes.forget();
+            let off = self.code.variant(template, TraceVariant::Off).ok_or(None)?;
+            warp.trace.step(off, line.mask);
+            return Ok(());
+        };
+        let byte = rank_and_byte(address).1;
+        if !byte.is_multiple_of(BARRIER_BYTES.into()) {
+            return Err(Some(format!("a barrier at byte {byte:#x}, which is no multiple of {BARRIER_BYTES}")));
+        }
+        self.places.shared(&mut [byte], BARRIER_BYTES);
+        let step = self.code.variant(template, TraceVariant::CommitTo { at: byte as u32, ranks }).ok_or(None)?;
+        // It is one of the warp.
+        warp.trace.step(step, line.mask & line.mask.wrapping_neg());
+        self.beside.bytes.arrive();
         Ok(())
     }
 
