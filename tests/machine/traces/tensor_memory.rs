@@ -4,7 +4,7 @@
 
 use super::super::clusters::{goes_on, same_at_any_threads, small, workload};
 use super::super::tensor_memory::{COMMIT, WAIT, cycles as of_kernel, product as kernel_product};
-use super::beside::{ALL, BARRIER, Line, MEMORY, ONE, begin, finished, of_rank, plain, sync, traced, wait};
+use super::beside::{ALL, BARRIER, Line, MEMORY, ONE, begin, expect, finished, of_rank, plain, sync, traced, wait};
 use crate::bench_machine::machine;
 use durawarp::outcome::Outcome;
 
@@ -212,6 +212,39 @@ fn a_product_of_a_pair_occupies_both_tensor_cores_and_is_done_when_both_are() {
     let [together, apart] =
         [("UTCHMMA.2CTA", 256), ("UTCHMMA", 128)].map(|(opcode, rows)| of(&products(opcode, rows, 16), &own));
     assert!(together > apart + 8 * 128, "{together}, {apart}");
+}
+
+#[test]
+fn a_copy_for_a_pair_completes_in_the_cta_that_its_barrier_names() {
+    // Each CTA loads 256 bytes, for itself or for both; the even one awaits all of them.
+    let of = |multicast: bool| {
+        let lines = |cta: u32| {
+            let (own, even) = (of_rank(cta, BARRIER), of_rank(0, BARRIER));
+            let (name, mask) =
+                if multicast { ("UTMALDG.2D.MULTICAST.2CTA", "1 0x3") } else { ("UTMALDG.2D.2CTA", "0") };
+            let address = MEMORY + 256 * u64::from(cta);
+            let load = format!("0 {name} 2 UR4 UR8 16 {even:#x} {mask} 256 0 3 1 {address:#x} 0 NoVal");
+            let mut lines = vec![begin(own, 1)];
+            if cta == 0 {
+                lines.push(expect(own, if multicast { 1024 } else { 512 }));
+            }
+            lines.extend(sync());
+            lines.push((ONE, load));
+            if cta == 0 {
+                lines.push(wait(own, 0));
+            }
+            lines.extend(sync());
+            lines
+        };
+        let (_folder, recipe) = traced(2, 2, 1, |cta, _| lines(cta));
+        let outcome = finished(small(recipe).machine("blackwell-b200").set("sm.gpcs", 1));
+        assert_eq!(outcome.workload["trace"]["barriers_unknown"], 0);
+        ["bulk_loads", "bulk_reads", "bulk_peer_bytes"].map(|name| outcome.total("bulk", name))
+    };
+    // What a CTA loads for itself takes no link.
+    let [loads, reads, to_peers] = of(false);
+    assert_eq!((loads, to_peers), (2, 0));
+    assert_eq!((of(true)[0], of(true)[1]), (loads, reads));
 }
 
 /// Two CTAs of four warps, the first of which begin products of their pair, and of their own, and arrive in both; all load and

@@ -56,7 +56,8 @@ impl<P: AddressPlaces> CtaWalk<'_, P> {
                 return Err(Some(format!("a copy of {bytes} bytes, and shared memory has {MAX_SHARED} at most")));
             }
             // Each address has as many bytes as the others but the last, which has the rest.
-            let (mut copy, mut left) = self.beside.copy(words, kind);
+            let (mut copy, mut left) =
+                self.beside.copy(words, (kind, line.opcode.split('.').any(|token| token == "2CTA")));
             let each = left.div_ceil((addresses.len() as u32).max(1));
             for &address in addresses {
                 let bytes = each.min(left);
