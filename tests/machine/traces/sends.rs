@@ -138,7 +138,7 @@ fn where_the_address_has_no_barrier_the_register_has_it_or_barriers_order_nothin
         assert_eq!(told, unknown == 1);
         (unknown, outcome.workload["trace"]["stood_in"].as_object().unwrap().contains_key("STAS as NOP"))
     };
-    let both: String = (0..32).map(|lane| format!(" {:x}", BARRIER << 32 | 4 * lane)).collect();
+    let both: String = (0..32).map(|lane| format!(" {:x}", (BARRIER << 32) | (4 * lane))).collect();
     assert_eq!(of(&format!("Val 32{both} 1 0")), (0, false));
     assert_eq!(of("Val 1 400 1 0"), (1, true));
     assert_eq!(of("NoVal"), (1, true));

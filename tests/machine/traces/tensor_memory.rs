@@ -13,7 +13,7 @@ const F16: u32 = 1 << 4;
 
 /// The descriptor of a product of this number of rows and columns.
 fn descriptor(types: u32, rows: u32, columns: u32) -> u32 {
-    types | columns / 8 << 17 | rows / 16 << 24
+    types | (columns / 8) << 17 | (rows / 16) << 24
 }
 
 /// A product, as its line has it.

@@ -138,6 +138,7 @@ fn step_traced(
     let times = match step {
         TracedTensor::Multiply { elements, .. } => spec.tensor_times(TensorWork { elements, operations: count }),
         TracedTensor::Copy { .. } => spec.copy_times(count, latency),
+        // It is known when its registers are there: who reads one waits until then.
         TracedTensor::Transfer { loads } => {
             let next = core.tensor.transfer(warp, loads, count, latency, cycle);
             core.slots[warp].not_before = next;

@@ -108,6 +108,7 @@ impl TensorUse {
                         "16dp64bit" => {}
                         "16dp128bit" => transfer.registers = 2,
                         "16dp256bit" => transfer.registers = 4,
+                        // Threads 0 to 15, and then the others.
                         "16dp32bit_t0_t15" => transfer.half = Some(false),
                         "16dp32bit_t16_t31" => transfer.half = Some(true),
                         "PACK16BIT" | "EXPAND16BIT" => {}
@@ -183,8 +184,8 @@ fn registers<'a>(line: &TraceLine<'a>) -> impl Iterator<Item = &'a str> {
 
 /// The value of a line's uniform register with this number.
 fn uniform_value(line: &TraceLine<'_>, number: usize) -> Option<u64> {
-    let uniform = registers(line).enumerate().filter(|(_, register)| register.starts_with("UR"));
-    let (at, _) = uniform.skip(number).next()?;
+    let mut uniform = registers(line).enumerate().filter(|(_, register)| register.starts_with("UR"));
+    let (at, _) = uniform.nth(number)?;
     Some(line.values.of(at)?[line.mask.trailing_zeros() as usize % 32])
 }
 
@@ -207,7 +208,7 @@ mod tests {
 
     /// 128 rows of this number of columns, with the types of a, b and d.
     fn descriptor(types: u32, rows: u32, columns: u32) -> u32 {
-        types | columns / 8 << 17 | rows / 16 << 24
+        types | (columns / 8) << 17 | (rows / 16) << 24
     }
 
     const F16: u32 = 1 << 4;
