@@ -160,8 +160,8 @@ impl BesideWalk {
         self.place.rank.filter(|_| self.in_clusters)
     }
 
-    /// A copy without its addresses, and how many of its bytes these have. One for a pair of CTAs may complete
-    /// in the other CTA than that which it goes to: its barrier's address says in which.
+    /// A copy without its addresses, and how many of its bytes these have. One for a pair of CTAs may
+    /// complete in the other CTA than that which it goes to: its barrier's address says in which.
     pub(super) fn copy(&self, words: CopyWords, (kind, paired): (BulkKind, bool)) -> (TracedCopy, u32) {
         let CopyWords { barrier, ctas, bytes, outside } = words;
         let (rank, byte) = rank_and_byte(barrier);

@@ -11,19 +11,20 @@
 //!   FENCE.VIEW.ASYNC.T              waits for the warp's stores to there
 //!   UTCBAR[.2CTA][.MULTICAST]       an arrival behind products, at the barriers of a mask of CTAs
 //! ```
-//! How large a product is, no opcode says: its descriptor does (PTX ISA 9.7.16.4.2), which is the value of the
-//! fifth uniform register of the line. A line without values, or whose value cannot be such a descriptor, has
-//! no shape, and takes no time, which is told. So has `.WS`, of whose rate nobody has written down anything,
-//! and a product of 96 elements deep.
+//! How large a product is, no opcode says: its descriptor does (PTX ISA 9.7.16.4.2), which is the value of
+//! the fifth uniform register of the line. A line without values, or whose value cannot be such a descriptor,
+//! has no shape, and takes no time, which is told. So has `.WS`, of whose rate nobody has written down
+//! anything, and a product of 96 elements deep.
 //!
 //! A sparse product has the time of the elements that are there. A uniform instruction is executed once for
-//! its warp, whatever its mask. Nothing waits for a load but who reads its registers: `ptxas` makes a `NOP` of
-//! `tcgen05.wait::ld`. A load of `.16x32bx2` is two, each of half of the threads and, chosen, of half the
+//! its warp, whatever its mask. Nothing waits for a load but who reads its registers: `ptxas` makes a `NOP`
+//! of `tcgen05.wait::ld`. A load of `.16x32bx2` is two, each of half of the threads and, chosen, of half the
 //! cycles; what reads its registers waits for the second.
 //!
 //! Source: what `ptxas` 12.9 makes of the PTX instructions. Accel-Sim 2.0 has no opcodes of Blackwell: which
 //! registers its tracer names of `gdesc[..]`, `tmem[..]`, `idesc[..]` we have not seen; each in its place is
-//! taken for granted. Not modelled: columns that CTAs wait for (`UTCATOMSWS`), shifts (`UTCSHIFT`).
+//! taken for granted. It has room for a result and five sources. Not modelled: columns that CTAs wait for
+//! (`UTCATOMSWS`), shifts (`UTCSHIFT`).
 
 use durawarp_kernel::ir::{GroupElements, Op, TensorStep, TracedTensor};
 
