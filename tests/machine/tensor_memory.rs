@@ -44,7 +44,7 @@ pub(crate) fn cycles(spec: &MachineSpec, measured: &str) -> u64 {
 }
 
 /// A product of 128 rows and this number of columns.
-fn product(kind: &str, columns: u32) -> String {
+pub(crate) fn product(kind: &str, columns: u32) -> String {
     let types = match kind {
         "f16" => 1 << 4,
         "tf32" => 1 << 4 | 2 << 7 | 2 << 10,

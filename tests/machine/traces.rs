@@ -6,6 +6,8 @@ mod export;
 mod group_products;
 mod opcodes;
 mod products;
+mod sends;
+mod tensor_memory;
 
 use durawarp::Experiment;
 use durawarp::determinism::{Way, compare_all, run_one};

@@ -37,7 +37,7 @@ pub use program::{
     ConstSource, ConstVar, GRID_WORKSPACE, GlobalVar, Kernel, LaunchBounds, Module, Param, Relocation, Special,
     SurfaceSize,
 };
-pub use tensor_memory::{TensorKind, TensorProduct, TensorShape, TensorStep, TensorTables, TensorVector};
+pub use tensor_memory::{TensorKind, TensorProduct, TensorShape, TensorStep, TensorTables, TensorVector, TracedTensor};
 pub use tensor_scaled::{CopyShape, PaddedElements, ScaledKind, TensorCopy};
 pub(crate) use warp_group::group_registers;
 pub use warp_group::{GROUP_ROWS, GroupElements, GroupFactor, GroupOperands, GroupProduct, GroupStep};

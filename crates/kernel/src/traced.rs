@@ -89,13 +89,26 @@ impl Accesses {
         Some(&self.copies[at].copy)
     }
 
-    /// Sets the addresses of lanes, ascending, in the step after which `left` steps follow.
-    pub(super) fn of_step(&self, left: usize, lanes: impl Iterator<Item = usize>, out: &mut [u64; 64]) {
+    /// The addresses of the step after which `left` steps follow.
+    fn form(&self, left: usize) -> AddressForm {
         let step = self.step(left);
         let Ok(at) = self.accesses.binary_search_by_key(&step, |access| access.step) else {
             panic!("step {step} of a trace has no addresses");
         };
-        match self.accesses[at].form {
+        self.accesses[at].form
+    }
+
+    /// The address of the lane before which `before` others execute that step.
+    pub(super) fn of_lane(&self, left: usize, before: usize) -> u64 {
+        match self.form(left) {
+            AddressForm::Stride { base, stride } => base.wrapping_add_signed(stride.wrapping_mul(before as i64)),
+            AddressForm::Each { from } => self.listed[from as usize + before],
+        }
+    }
+
+    /// Sets the addresses of lanes, ascending, in the step after which `left` steps follow.
+    pub(super) fn of_step(&self, left: usize, lanes: impl Iterator<Item = usize>, out: &mut [u64; 64]) {
+        match self.form(left) {
             AddressForm::Stride { base, stride } => {
                 let mut address = base;
                 for lane in lanes {
@@ -240,6 +253,8 @@ mod tests {
             assert_eq!(out[..3], [0, addresses[0], addresses[1]]);
             accesses.of_step(0, 0..=2, &mut out);
             assert_eq!(out[..3], [7, 9, 13]);
+            assert_eq!([0, 1].map(|before| accesses.of_lane(1, before)), addresses);
+            assert_eq!([0, 1, 2].map(|before| accesses.of_lane(0, before)), [7, 9, 13]);
         }
     }
 }

@@ -166,6 +166,16 @@ impl Warp {
         accesses.of_step(self.below.len() - 1, lanes_of(lanes), out);
     }
 
+    /// The address of one lane in the step of its trace that is at hand.
+    ///
+    /// # Panics
+    /// As [`traced_addresses`](Self::traced_addresses), and where the lane does not execute the step.
+    pub(crate) fn traced_address(&self, lane: u32) -> u64 {
+        let Some(accesses) = &self.traced else { panic!("an address of a trace, and no trace") };
+        let before = self.active() & ((1 << lane) - 1);
+        accesses.of_lane(self.below.len() - 1, before.count_ones() as usize)
+    }
+
     /// What the copy engine moves for the step of its trace that is at hand; none without a trace, or a copy.
     #[cold]
     pub fn traced_copy(&self) -> Option<&TracedCopy> {

@@ -229,6 +229,8 @@ pub enum PairWord {
     Has { columns: u32, address: u32 },
     /// A product begins.
     Multiply(PairProduct),
+    /// One of a trace begins, in this cycle there: what it takes, and who has issued it.
+    Occupies { by: ClusterCta, work: u32, tail: u32, start: u32 },
     /// The part there: its columns of b, the cycle in which it is done, and what was wrong.
     Multiplied { columns: PairColumns, done: u32, fault: Option<String> },
     /// Somebody arrives at a barrier behind products.
@@ -236,7 +238,8 @@ pub enum PairWord {
 }
 
 value!(choice PairWord {
-    Asks { columns }, Has { columns, address }, Multiply(product), Multiplied { columns, done, fault }, Arrives { at },
+    Asks { columns }, Has { columns, address }, Multiply(product), Occupies { by, work, tail, start },
+    Multiplied { columns, done, fault }, Arrives { at },
 });
 
 /// A word to a CTA of a cluster, from an SM.
@@ -258,6 +261,7 @@ impl PairMessage {
             PairWord::Multiply(product) => 2 << 16 ^ u64::from(product.start) << 20,
             PairWord::Multiplied { done, .. } => 3 << 16 ^ u64::from(*done) << 20,
             PairWord::Arrives { at } => 4 << 16 ^ u64::from(*at) << 20,
+            PairWord::Occupies { start, work, .. } => 5 << 16 ^ u64::from(start ^ work) << 20,
         };
         4 << 60 ^ self.to.cta << 36 ^ word
     }

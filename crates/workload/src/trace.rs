@@ -17,7 +17,8 @@
 //! | `cta`, `cta_beside` | the walk through the lines of a CTA; through what goes on beside its warps |
 //! | `beside` | what a file says of that |
 //! | `layout` | addresses of the trace to addresses of the machine |
-//! | `code`, `opcodes`, `asynchronous`, `products`, `opcode_table` | instructions as the machine executes them |
+//! | `code`, `opcodes`, `products`, `opcode_table` | instructions as the machine executes them |
+//! | `asynchronous`, `tensor_memory` | the same of those that go on beside their warp |
 //! | `labels` | what a scheme needs to know |
 //! | `file` | a kernel's file of whatever kind |
 //! | `header`, `instruction`, `words`, `list`, `lines`, `faults` | the format as text |
@@ -54,6 +55,7 @@ mod plan;
 mod products;
 mod source;
 mod survey;
+mod tensor_memory;
 mod tracez;
 mod words;
 

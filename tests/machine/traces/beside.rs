@@ -14,17 +14,17 @@ use durawarp::run::Recipe;
 use tempfile::TempDir;
 
 /// The first byte of memory in the trace that has the place of the first in the machine.
-const MEMORY: u64 = SHIFT + DRAM_BASE;
+pub(super) const MEMORY: u64 = SHIFT + DRAM_BASE;
 
 /// A line without its address in the code and its immediates: the lanes, and what follows.
-type Line = (u32, String);
+pub(super) type Line = (u32, String);
 
-const ALL: u32 = u32::MAX;
+pub(super) const ALL: u32 = u32::MAX;
 /// The lane that an election finds.
-const ONE: u32 = 1;
+pub(super) const ONE: u32 = 1;
 
 /// A trace of version 6 of CTAs of `warps` warps in clusters of `cluster` CTAs; `lines` has those of a warp but its exit.
-fn traced(ctas: u32, cluster: u32, warps: u32, lines: impl Fn(u32, u32) -> Vec<Line>) -> (TempDir, Recipe) {
+pub(super) fn traced(ctas: u32, cluster: u32, warps: u32, lines: impl Fn(u32, u32) -> Vec<Line>) -> (TempDir, Recipe) {
     let mut text = format!(
         "-kernel name = beside\n-grid dim = ({ctas},1,1)\n-block dim = ({},1,1)\n-shmem = 8192\n-nregs = 32\n\
          -binary version = 90\n-accelsim tracer version = 6\n#\n",
@@ -51,34 +51,34 @@ fn traced(ctas: u32, cluster: u32, warps: u32, lines: impl Fn(u32, u32) -> Vec<L
 }
 
 /// The barrier of rank 0 at byte 0x400, and the one behind it.
-const BARRIER: u64 = 0x400;
+pub(super) const BARRIER: u64 = 0x400;
 
 /// An address of the same byte in the CTA of a rank.
-fn of_rank(rank: u32, byte: u64) -> u64 {
+pub(super) fn of_rank(rank: u32, byte: u64) -> u64 {
     u64::from(rank) << 24 | byte
 }
 
-fn begin(barrier: u64, arrivals: u64) -> Line {
+pub(super) fn begin(barrier: u64, arrivals: u64) -> Line {
     let half = 0x10_0000 - arrivals;
     let word = (half << 11 & 0xffff_ffff) << 32 | half << 1;
     (ONE, format!("1 UR63 SYNCS.EXCH.64 2 UR5 UR6 8 0 {barrier:#x} 0 Val 1 0 1 {barrier:x} 1 {word:x}"))
 }
 
-fn expect(barrier: u64, bytes: u32) -> Line {
+pub(super) fn expect(barrier: u64, bytes: u32) -> Line {
     (ONE, format!("0 SYNCS.ARRIVE.TRANS64 2 R5 R6 8 0 {barrier:#x} 0 Val 1 {barrier:x} 1 {bytes:x}"))
 }
 
-fn arrive(mask: u32, barrier: u64) -> Line {
+pub(super) fn arrive(mask: u32, barrier: u64) -> Line {
     (mask, format!("0 SYNCS.ARRIVE.TRANS64.RED.A1T0 1 R5 8 1 {barrier:#x} 0 0 NoVal"))
 }
 
-fn wait(barrier: u64, parity: u32) -> Line {
+pub(super) fn wait(barrier: u64, parity: u32) -> Line {
     let value = parity << 31;
     (ALL, format!("1 P0 SYNCS.PHASECHK.TRANS64.TRYWAIT 2 R5 R6 8 1 {barrier:#x} 0 0 Val 1 1 1 {barrier:x} 1 {value:x}"))
 }
 
 /// A load of the copy engine from these addresses, to the CTAs of a mask where there is one.
-fn load(barrier: u64, ctas: Option<u16>, bytes: [u32; 2], addresses: &[u64]) -> Line {
+pub(super) fn load(barrier: u64, ctas: Option<u16>, bytes: [u32; 2], addresses: &[u64]) -> Line {
     let name = if ctas.is_some() { "UBLKCP.S.G.MULTICAST" } else { "UBLKCP.S.G" };
     let mask = ctas.map_or_else(|| "0".to_owned(), |mask| format!("1 {mask:#x}"));
     let listed: String = addresses.iter().map(|address| format!(" {:#x}", MEMORY + address)).collect();
@@ -86,15 +86,15 @@ fn load(barrier: u64, ctas: Option<u16>, bytes: [u32; 2], addresses: &[u64]) -> 
     (ONE, format!("0 {name} 2 UR4 UR8 16 {barrier:#x} {mask} {all} {outside} 3 {}{listed} 0 NoVal", addresses.len()))
 }
 
-fn plain(text: &str) -> Line {
+pub(super) fn plain(text: &str) -> Line {
     (ALL, format!("{text} 0 NoVal"))
 }
 
-fn sync() -> [Line; 2] {
+pub(super) fn sync() -> [Line; 2] {
     [plain("0 UCGABAR_ARV 0 0"), plain("0 UCGABAR_WAIT 0 0")]
 }
 
-fn finished(recipe: Recipe) -> Outcome {
+pub(super) fn finished(recipe: Recipe) -> Outcome {
     let outcome = run(recipe.reference(false));
     assert_eq!(outcome.end, End::Finished);
     outcome
@@ -239,7 +239,7 @@ fn bytes_outside_of_a_tensor_complete_and_are_not_read() {
 }
 
 /// What is told of a trace of one warp.
-fn told(lines: &[Line]) -> (Outcome, Vec<String>) {
+pub(super) fn told(lines: &[Line]) -> (Outcome, Vec<String>) {
     let (_folder, recipe) = traced(1, 1, 1, |_, _| lines.to_vec());
     let outcome = finished(small(recipe));
     let told = outcome.validity.iter().map(|caveat| caveat.text.clone()).collect();

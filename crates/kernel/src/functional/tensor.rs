@@ -61,6 +61,7 @@ pub(super) fn step_tensor(
         TensorStep::AllocatePair | TensorStep::FreePair | TensorStep::MultiplyPair(_) | TensorStep::CommitTo => {
             unreachable!("`step_pair` has what is of several CTAs")
         }
+        TensorStep::Traced(_) => unreachable!("a trace has no values, and no reference"),
     }
     Ok(())
 }

@@ -66,6 +66,9 @@ pub enum AddressIn {
     Narrow,
     /// In the warp's trace ([`crate::traced`]).
     Trace,
+    /// The same of an asynchronous store or reduction, in the lower half; in the upper half is the address of
+    /// the barrier at which its bytes complete.
+    TraceWithBarrier,
 }
 
 impl AddressIn {

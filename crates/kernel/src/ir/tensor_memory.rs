@@ -42,6 +42,29 @@ pub enum TensorStep {
     /// Arrives behind the products so far at the barrier of the address `src[0]`, of 32 bits, in each CTA of
     /// the mask `src[1]` (`tcgen05.commit.multicast::cluster`).
     CommitTo,
+    /// What a trace has of a step.
+    Traced(TracedTensor),
+}
+
+/// A step of a trace, which has no operands: what it takes is in `imm`. It is one of its warp, whatever its
+/// lanes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TracedTensor {
+    /// A product of so many operations of each CTA; of both CTAs of a pair, or of one.
+    Multiply { elements: GroupElements, paired: bool },
+    /// A copy of so many bytes of each CTA.
+    Copy { paired: bool },
+    /// A load or store of so many registers.
+    Transfer { loads: bool },
+    /// As [`TensorStep::WaitStores`].
+    WaitStores,
+}
+
+impl TracedTensor {
+    /// It is of both CTAs of a pair.
+    pub fn is_paired(self) -> bool {
+        matches!(self, TracedTensor::Multiply { paired: true, .. } | TracedTensor::Copy { paired: true })
+    }
 }
 
 impl TensorStep {
@@ -61,12 +84,25 @@ impl TensorStep {
             TensorStep::FreePair => "tcgen05.dealloc.cta_group::2",
             TensorStep::MultiplyPair(_) => "tcgen05.mma.cta_group::2",
             TensorStep::CommitTo => "tcgen05.commit.multicast::cluster",
+            TensorStep::Traced(_) => "a step of tensor memory of a trace",
         }
     }
 
     /// It is of both CTAs of a pair.
     pub fn is_of_pairs(self) -> bool {
-        matches!(self, TensorStep::AllocatePair | TensorStep::FreePair | TensorStep::MultiplyPair(_))
+        match self {
+            TensorStep::AllocatePair | TensorStep::FreePair | TensorStep::MultiplyPair(_) => true,
+            TensorStep::Traced(step) => step.is_paired(),
+            _ => false,
+        }
+    }
+
+    /// Elements of a and b of a product.
+    pub fn elements(self) -> Option<GroupElements> {
+        match self {
+            TensorStep::Traced(TracedTensor::Multiply { elements, .. }) => Some(elements),
+            _ => self.multiplies().map(TensorKind::elements),
+        }
     }
 
     /// The kind of a product.

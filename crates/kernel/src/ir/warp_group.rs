@@ -35,7 +35,7 @@ impl GroupStep {
 }
 
 /// Elements of a and b, as far as the time of a product depends on them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum GroupElements {
     /// `f16`, `bf16`
     Half,

@@ -37,18 +37,21 @@ pub struct TracedCopy {
     pub ranks: u16,
     /// The byte of their shared memory where the barrier lies at which it completes.
     pub barrier: u32,
+    /// Its bytes complete, of each CTA that gets them, in the CTA of its pair whose rank ends in this bit; of
+    /// copies that are none of pairs, in the CTA itself.
+    pub barrier_of_pair: Option<u8>,
     /// Bytes that complete, those outside of the tensor too.
     pub bytes: u32,
     stretches: Vec<Stretch>,
 }
 
-value!(record TracedCopy { ranks, barrier, bytes, stretches });
+value!(record TracedCopy { ranks, barrier, barrier_of_pair, bytes, stretches });
 
 impl TracedCopy {
     /// A copy of `bytes` bytes to the CTAs of these ranks. All of it lies outside until
     /// [`TracedCopy::lies_at`] says where.
     pub fn new(ranks: u16, barrier: u32, bytes: u32) -> TracedCopy {
-        TracedCopy { ranks, barrier, bytes, stretches: Vec::new() }
+        TracedCopy { ranks, barrier, barrier_of_pair: None, bytes, stretches: Vec::new() }
     }
 
     /// The next `bytes` of it lie at this address.

@@ -65,8 +65,16 @@ impl Warp {
                     select(of_group(out, i), mask, |lane| u64::from(a[lane].wrapping_add_signed(offset)));
                 }
                 AddressIn::Trace => return self.traced_addresses(lanes, out),
+                AddressIn::TraceWithBarrier => return self.traced_data(lanes, out),
             }
         }
+    }
+
+    /// Where the bytes of a step go whose barrier its trace names, too.
+    #[cold]
+    fn traced_data(&self, lanes: u64, out: &mut [u64; 64]) {
+        self.traced_addresses(lanes, out);
+        lanes_of(lanes).for_each(|lane| out[lane] &= u64::from(u32::MAX));
     }
 
     fn texels(&self, inst: &Inst, launch: &Launch, dims: TexDims, lanes: u64, out: &mut [u64; 64]) {
@@ -210,7 +218,11 @@ impl Warp {
     /// Where an asynchronous store or reduction of a lane completes, in a CTA of the rank `own`: the rank of
     /// the CTA that has the barrier, and the barrier's address there.
     pub fn completes_at(&self, inst: &Inst, launch: &Launch, lane: u32, own: u32) -> (u32, u64) {
-        owner_of(self.operand32(inst.src[3], launch, lane).into(), own)
+        let at = match inst.op {
+            Op::Mem(Mem { address: AddressIn::TraceWithBarrier, .. }) => self.traced_address(lane) >> 32,
+            _ => self.operand32(inst.src[3], launch, lane).into(),
+        };
+        owner_of(at, own)
     }
 
     /// One lane's value of a 64-bit operand.

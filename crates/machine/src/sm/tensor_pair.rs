@@ -35,6 +35,7 @@ use durawarp_kernel::warp::{multiply_pair, pair_columns, pair_work};
 use super::core::IssueCore;
 use super::cta::CtaSlot;
 use super::launches::LaunchTable;
+use super::parameters::TensorTimes;
 use super::slots::Fault;
 use super::tensor_peers::{PairPlace, PairScope, PendingProduct, WaitingCommit};
 use super::wait::Wait;
@@ -195,8 +196,30 @@ pub(super) fn multiply(
         send(core, place, scope.here, PairWord::Multiply(product));
         let of = &mut core.tensor.pairs.slots[cta];
         of.issued += 1;
-        of.pending.push_back(PendingProduct { warp: warp as u8, pc, lane, values, columns });
+        of.pending.push_back(PendingProduct { warp: warp as u8, pc, lane, values: Some(values), columns });
     }
+    Ok(())
+}
+
+/// A warp of a trace issues a product, or a copy, of a pair, which takes these times of both tensor cores.
+///
+/// # Errors
+/// The CTA has no peer.
+pub(super) fn occupy(
+    core: &mut IssueCore,
+    warp: usize,
+    times: TensorTimes,
+    cycle: u32,
+    scope: PairScope<'_>,
+) -> Result<(), Fault> {
+    let (cta, place) = place_of(core, warp, scope)?;
+    let start = core.tensor.multiply(cta, times, cycle);
+    let TensorTimes { work, tail } = times;
+    send(core, place, scope.here, PairWord::Occupies { by: place.own, work, tail, start });
+    let (pc, columns) = (core.slots[warp].warp.pc(), PairColumns::new());
+    let of = &mut core.tensor.pairs.slots[cta];
+    of.issued += 1;
+    of.pending.push_back(PendingProduct { warp: warp as u8, pc, lane: 0, values: None, columns });
     Ok(())
 }
 
@@ -217,6 +240,13 @@ pub(super) fn receive(
             let to = product.from;
             let word = answer(core, found, product, cycle, scope);
             core.tensor.pairs.leaving.push((from, Box::new(PairMessage { to, from: scope.here, word })));
+            Ok(())
+        }
+        // Whether its CTA has ended is not asked: on the card it had not.
+        (PairWord::Occupies { by, work, tail, start }, _) => {
+            let done = core.tensor.occupy(TensorTimes { work, tail }, start).max(cycle);
+            let word = PairWord::Multiplied { columns: PairColumns::new(), done, fault: None };
+            core.tensor.pairs.leaving.push((from, Box::new(PairMessage { to: by, from: scope.here, word })));
             Ok(())
         }
         // A CTA that has ended does not hear of it.
@@ -297,9 +327,10 @@ fn answered(
     slot.answered += 1;
     let (answered, rank) = (slot.answered, core.ctas[cta].seat.as_ref().map_or(0, |seat| seat.rank));
     let launch = scope.launches.at(core.ctas[cta].launch);
-    let made = match fault {
-        Some(what) => Err(FaultKind::Asynchronous(format!("a product's part in the peer CTA: {what}"))),
-        None => {
+    let made = match (fault, values) {
+        (Some(what), _) => Err(FaultKind::Asynchronous(format!("a product's part in the peer CTA: {what}"))),
+        (None, None) => Ok(()),
+        (None, Some(values)) => {
             let b = if rank.is_multiple_of(2) { [&own, &columns] } else { [&columns, &own] };
             multiply_pair(&values, rank % 2, b, core.tensor.memory_mut(cta), &core.ctas[cta].shared, launch)
         }

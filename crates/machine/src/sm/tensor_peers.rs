@@ -36,7 +36,8 @@ pub(super) struct PendingProduct {
     pub(super) warp: u8,
     pub(super) pc: u32,
     pub(super) lane: u32,
-    pub(super) values: TensorValues,
+    /// None of a trace.
+    pub(super) values: Option<TensorValues>,
     /// The own columns of b.
     pub(super) columns: PairColumns,
 }

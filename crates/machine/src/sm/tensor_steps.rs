@@ -4,8 +4,9 @@
 //! values in the order of issue, whatever is under way.
 
 use durawarp_kernel::fault::FaultKind;
-use durawarp_kernel::ir::{Inst, Op, TensorStep};
+use durawarp_kernel::ir::{Inst, Op, TensorStep, TracedTensor};
 use durawarp_kernel::launch::Launch;
+use durawarp_kernel::warp::TensorWork;
 
 use super::core::IssueCore;
 use super::group::read_factors;
@@ -116,9 +117,44 @@ pub(super) fn step_tensor(
             tensor_pair::multiply(core, warp, (inst, kind, lanes), cycle, scope)?;
         }
         TensorStep::CommitTo => commit(core, warp, inst, lanes, cycle, scope)?,
+        TensorStep::Traced(step) => step_traced(core, (warp, step, inst.imm as u32), (cycle, latency), scope)?,
     }
     core.slots[warp].warp.advance();
     Ok(true)
+}
+
+/// A step of a trace, which takes so much: nothing is read or written but its registers' times.
+///
+/// # Errors
+/// The CTA has no peer.
+fn step_traced(
+    core: &mut IssueCore,
+    (warp, step, count): (usize, TracedTensor, u32),
+    (cycle, latency): (u32, u32),
+    scope: PairScope<'_>,
+) -> Result<(), Fault> {
+    let (slot, spec) = (&core.slots[warp], scope.spec);
+    let (cta, pc, launch) = (usize::from(slot.cta), slot.warp.pc() as usize, scope.launches.of(slot));
+    let times = match step {
+        TracedTensor::Multiply { elements, .. } => spec.tensor_times(TensorWork { elements, operations: count }),
+        TracedTensor::Copy { .. } => spec.copy_times(count, latency),
+        // It is known when its registers are there: who reads one waits until then.
+        TracedTensor::Transfer { loads } => {
+            let next = core.tensor.transfer(warp, loads, count, latency, cycle);
+            core.slots[warp].not_before = next;
+            core.write_from(warp, pc, next + latency, launch);
+            return Ok(());
+        }
+        TracedTensor::WaitStores => {
+            core.slots[warp].not_before = core.tensor.transferred(warp, false).max(cycle + 1);
+            return Ok(());
+        }
+    };
+    if step.is_paired() {
+        return tensor_pair::occupy(core, warp, times, cycle, scope);
+    }
+    core.tensor.multiply(cta, times, cycle);
+    Ok(())
 }
 
 /// Lanes arrive at barriers in several CTAs, behind all products so far.

@@ -28,7 +28,7 @@ pub(super) fn operands_of(copy: &TracedCopy) -> BulkOperands {
         shared: 0,
         bytes: copy.bytes,
         barrier: copy.barrier.into(),
-        barrier_of_pair: None,
+        barrier_of_pair: copy.barrier_of_pair,
         moved: MovedBytes::All,
         ranks: copy.ranks,
         tile: None,

@@ -452,7 +452,7 @@ impl Sm {
             self.core.slots[issue.warp].warp.advance();
             return Ok(true);
         }
-        self.record.tensor.tensor_products += u64::from(issue.step.multiplies().is_some());
+        self.record.tensor.tensor_products += u64::from(issue.step.elements().is_some());
         let with = (self.p.shared.latency_cycles, pair_scope!(self, launches));
         step_tensor(&mut self.core, issue, with, &mut self.host)
     }

@@ -14,7 +14,7 @@ use crate::config::{MachineConfig, SchemeConfig, has_tensor_cores, has_tensor_me
 use durawarp_base::diagnostic::{Diagnostic, Diagnostics};
 use durawarp_kernel::functional::Limits;
 use durawarp_kernel::host::{HostAction, HostProgram};
-use durawarp_kernel::ir::{Class, GroupProduct, GroupStep, Inst, Kernel, Op, TensorKind, TensorStep};
+use durawarp_kernel::ir::{Class, GroupProduct, GroupStep, Inst, Kernel, Op, TensorStep, TracedTensor};
 use durawarp_kernel::memory::FlatMemory;
 use durawarp_kernel::regions::RegionOptions;
 use durawarp_machine::sm::TensorSpec;
@@ -88,6 +88,8 @@ struct Rare {
     /// The machine lacks what an instruction of a kernel takes.
     lacks: fn(&Kernel, &Inst, &TensorSpec) -> bool,
     has: fn(&str) -> bool,
+    /// An opcode of a trace that a table lets pass.
+    passes: &'static str,
 }
 
 const RARE: [Rare; 2] = [
@@ -99,18 +101,24 @@ const RARE: [Rare; 2] = [
             inst.op == Op::WarpGroup(GroupStep::Multiply) && !product.is_some_and(has)
         },
         has: has_warp_groups,
+        passes: "HGMMA",
     },
     Rare {
         what: "tensor memory (tcgen05)",
         lacks: |_, inst, tensor| match inst.op {
-            Op::Tensor(TensorStep::Copy(_)) => !tensor.has_memory() || tensor.memory_copy_bytes == 0,
+            Op::Tensor(TensorStep::Copy(_) | TensorStep::Traced(TracedTensor::Copy { .. })) => {
+                !tensor.has_memory() || tensor.memory_copy_bytes == 0
+            }
+            // Of a trace, where nothing is stored there either.
+            Op::Tensor(TensorStep::Traced(TracedTensor::WaitStores)) => false,
             Op::Tensor(step) => {
-                let has_rate = |kind: TensorKind| tensor.group_rate(kind.elements()) > 0;
-                !tensor.has_memory() || !step.multiplies().is_none_or(has_rate)
+                let has_rate = |elements| tensor.group_rate(elements) > 0;
+                !tensor.has_memory() || !step.elements().is_none_or(has_rate)
             }
             _ => false,
         },
         has: has_tensor_memory,
+        passes: "UTCHMMA",
     },
 ];
 
@@ -132,7 +140,10 @@ fn rare_missing(workload: &Resolved, machine: &MachineConfig, rare: Rare) -> Vec
         );
         let fault = Diagnostic::nowhere(&place, message);
         faults.push(match workload.is_trace() {
-            true => fault.with_help("`HGMMA = \"NOP\"` in a file of `--opcodes` lets such products pass without time"),
+            true => fault.with_help(format!(
+                "`{} = \"NOP\"` in a file of `--opcodes` lets such products pass without time",
+                rare.passes
+            )),
             false => fault,
         });
     }

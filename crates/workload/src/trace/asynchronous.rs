@@ -11,6 +11,8 @@
 //!               ...A1T0, ART0     one arrival, many                           ...A0TX      bytes that came
 //!   ARRIVES.LDGSTSBAR.64.ARVCNT   an arrival behind copies past the registers; of .TRANSCNT, A0T1 awaits it
 //!   UCGABAR_ARV, UCGABAR_WAIT     the barrier of the cluster
+//!   UTCBAR                 an arrival behind products in tensor memory (`super::tensor_memory` has these)
+//!   STAS, REDAS            registers to shared memory of a CTA, which complete at a barrier there
 //! ```
 //! Source: Accel-Sim 2.0, `trace_driven.cc`; what `ptxas` 12.9 makes of the PTX instructions. Its encodings:
 //! a barrier of n arrivals is initialised to a word whose lower half is (0x10_0000 - n) << 1; the parity that
@@ -26,6 +28,7 @@ use durawarp_kernel::ir::{
     NONE, Op, PhaseOp, Slot, Space, StoreHint, TileMode,
 };
 
+use super::tensor_memory::TensorUse;
 use super::words::RegisterValues;
 
 /// A barrier expects fewer arrivals than this.
@@ -33,6 +36,9 @@ const MOST_ARRIVALS: u32 = 1 << 20;
 
 /// Where the rank of a CTA begins in an address of shared memory.
 const RANK: u32 = 24;
+
+/// Operations of `REDAS`.
+const REDUCTIONS: [&str; 8] = [".ADD", ".INC", ".DEC", ".MIN", ".MAX", ".AND", ".OR", ".XOR"];
 
 /// What an instruction does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,6 +51,17 @@ pub(crate) enum AsyncStep {
     Barrier(BarrierUse),
     /// At the barrier of the cluster.
     Cluster(ClusterStep),
+    /// Registers go to shared memory of a CTA of the cluster, and complete at a barrier there.
+    Send(SendKind),
+    /// In tensor memory.
+    Tensor(TensorUse),
+}
+
+/// What registers do to the elements where they go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SendKind {
+    Store,
+    Reduce,
 }
 
 /// What an instruction does at a barrier in shared memory. Its number is in a register, but where
@@ -61,6 +78,8 @@ pub(crate) enum BarrierUse {
     AwaitOne,
     /// An arrival when the copies past the registers that came before are there.
     ArriveBehindCopies,
+    /// An arrival when the products in tensor memory that came before are done.
+    ArriveBehindProducts,
     Wait,
 }
 
@@ -74,6 +93,7 @@ pub(crate) enum BarrierStep {
     Complete(u32),
     AwaitOne,
     ArriveBehindCopies,
+    ArriveBehindProducts,
     /// For the end of the phase of this parity.
     Wait(bool),
 }
@@ -98,9 +118,12 @@ impl AsyncStep {
             "ARRIVES" if has(".LDGSTSBAR.64.ARVCNT") || has(".LDGSTSBAR.64.TRANSCNT") => {
                 Barrier(BarrierUse::ArriveBehindCopies)
             }
+            "STAS" if ["", ".64", ".128"].contains(&&opcode[name.len()..]) => AsyncStep::Send(SendKind::Store),
+            "REDAS" if REDUCTIONS.iter().any(|operation| has(operation)) => AsyncStep::Send(SendKind::Reduce),
+            "UTCBAR" if ["", ".2CTA"].contains(&&opcode[name.len()..]) => Barrier(BarrierUse::ArriveBehindProducts),
             "UCGABAR_ARV" => Cluster(ClusterStep::Arrive),
             "UCGABAR_WAIT" => Cluster(ClusterStep::Wait),
-            _ => return None,
+            _ => AsyncStep::Tensor(TensorUse::of(opcode)?),
         })
     }
 }
@@ -114,7 +137,9 @@ pub(crate) fn is_unknown(opcode: &str) -> bool {
             Some("PHASECHK" | "CCTL") => false,
             _ => AsyncStep::of(opcode).is_none(),
         },
-        "ARRIVES" | "STAS" | "REDAS" | "UTCBAR" | "SYNCSU" | "USYNCS" => true,
+        // Where it is not known where their bytes complete.
+        "STAS" | "REDAS" => true,
+        "ARRIVES" | "UTCBAR" | "SYNCSU" | "USYNCS" => true,
         _ => false,
     }
 }
@@ -144,7 +169,8 @@ impl BarrierUse {
 
     /// It has a number of a register.
     fn has_number(self) -> bool {
-        !matches!(self, BarrierUse::ArriveOnce | BarrierUse::AwaitOne | BarrierUse::ArriveBehindCopies)
+        use BarrierUse::{ArriveBehindCopies, ArriveBehindProducts, ArriveOnce, AwaitOne};
+        !matches!(self, ArriveOnce | AwaitOne | ArriveBehindCopies | ArriveBehindProducts)
     }
 
     /// The step with a register's value. None where no such barrier can be.
@@ -161,6 +187,7 @@ impl BarrierUse {
             BarrierUse::Expect => BarrierStep::Expect(low),
             BarrierUse::AwaitOne => BarrierStep::AwaitOne,
             BarrierUse::ArriveBehindCopies => BarrierStep::ArriveBehindCopies,
+            BarrierUse::ArriveBehindProducts => BarrierStep::ArriveBehindProducts,
             BarrierUse::Complete => BarrierStep::Complete(low),
             BarrierUse::Wait => BarrierStep::Wait(low >> 31 == 1),
         })
@@ -175,7 +202,9 @@ impl BarrierUse {
         results: usize,
     ) -> Option<Vec<(u32, BarrierStep)>> {
         let numbers = if self.has_number() { values.of(results + 1)? } else { [0; 32] };
-        let (mut left, mut steps) = (mask, Vec::new());
+        // A uniform instruction is one, whatever its lanes.
+        let of_warp = self == BarrierUse::ArriveBehindProducts;
+        let (mut left, mut steps) = (if of_warp { mask & mask.wrapping_neg() } else { mask }, Vec::new());
         while left != 0 {
             let number = numbers[left.trailing_zeros() as usize];
             let alike = (0..32).filter(|&lane| left >> lane & 1 == 1 && numbers[lane as usize] == number);
@@ -215,6 +244,7 @@ impl BarrierStep {
             BarrierStep::Complete(bytes) => (PhaseOp::Complete, bytes),
             BarrierStep::AwaitOne => (PhaseOp::Await, 1),
             BarrierStep::ArriveBehindCopies => (PhaseOp::ArriveBehindCopies, 1),
+            BarrierStep::ArriveBehindProducts => (PhaseOp::ArriveBehindProducts, 1),
         };
         // Instructions with the same number share it.
         let at = constants.iter().position(|&known| known == u64::from(number)).unwrap_or_else(|| {
@@ -243,6 +273,48 @@ pub(crate) fn copy_instruction(kind: BulkKind, opcode: &str) -> Op {
     let atom = if kind == BulkKind::Reduce { AtomOp::Add } else { AtomOp::None };
     let (elem, mode, moves) = (Elem::U32, TileMode::Box, BulkBytes::All);
     Op::Bulk(Bulk { kind, atom, elem, dimensions: 0, mode, multicast, moves, paired: false })
+}
+
+/// The instruction of an asynchronous store or reduction of `bytes` a lane. Its addresses are those of
+/// [`send_address`].
+pub(crate) fn send_instruction(kind: SendKind, bytes: u32) -> (Op, [Slot; 4], [Slot; 4]) {
+    let (kind, atom) = match kind {
+        SendKind::Store => (MemKind::Store, AtomOp::None),
+        SendKind::Reduce => (MemKind::Reduction, AtomOp::Add),
+    };
+    let (elem, vec) = match (kind, bytes) {
+        (MemKind::Reduction, 8) => (Elem::U64, 1),
+        (_, 4) => (Elem::U32, 1),
+        _ => (Elem::U32, bytes as u8 / 4),
+    };
+    let mem = Mem {
+        kind,
+        space: Space::Shared,
+        elem,
+        vec,
+        cache: if kind == MemKind::Reduction { CacheOp::Volatile } else { CacheOp::All },
+        hint: StoreHint::Plain,
+        atom,
+        wide: elem == Elem::U64,
+        address: AddressIn::TraceWithBarrier,
+        whole: 0,
+    };
+    // Zeros are stored, and added; that it completes anywhere shows by its last source.
+    (Op::Mem(mem), [CONST; 4], [NONE, NONE, NONE, CONST])
+}
+
+/// The address of registers that go to shared memory, and that of the barrier at which they complete, as
+/// kernels name both ([`shared_address`]).
+pub(crate) fn send_address(data: u64, barrier: u64, own: Option<u32>) -> u64 {
+    shared_address(barrier, own) << 32 | shared_address(data, own)
+}
+
+/// Both addresses of a lane: `STAS [R12.64], R4` has that of its data in R12 and that of its barrier in R13.
+/// The tracer writes what both come to, or that of the data alone, which leaves the barrier to the values of
+/// registers. None where neither has it: no barrier is at byte 0, where the system has its own.
+pub(crate) fn sent_to(address: u64, register: Option<u64>) -> Option<[u64; 2]> {
+    let barrier = [address >> 32, register.unwrap_or(0) >> 32].into_iter().find(|&barrier| barrier != 0)?;
+    Some([u64::from(address as u32), barrier])
 }
 
 /// The wait for all groups of stores but the last ones.
@@ -289,10 +361,22 @@ mod tests {
         for opcode in ["SYNCS.PHASECHK.TRANS64", "SYNCS.CCTL.IV", "UBLKCP", "FENCE.VIEW.ASYNC.S", "LDG.E", "BAR.SYNC"] {
             assert_eq!((AsyncStep::of(opcode), is_unknown(opcode)), (None, false), "{opcode}");
         }
-        // As long as copies past the registers are not known one by one.
+        // As long as it is not known what it arrives behind.
+        let products = AsyncStep::of("UTCBAR.2CTA");
+        assert_eq!((products, is_unknown("UTCBAR")), (Some(Barrier(BarrierUse::ArriveBehindProducts)), true));
         let behind = "ARRIVES.LDGSTSBAR.64.ARVCNT";
         assert_eq!((AsyncStep::of(behind), is_unknown(behind)), (Some(Barrier(BarrierUse::ArriveBehindCopies)), true));
-        for opcode in ["SYNCS.ARRIVE.TRANS64.A2T0", "SYNCS.CAS.64", "ARRIVES.LDGSTSBAR.32", "STAS.64", "UTCBAR"] {
+        for (opcode, kind) in [
+            ("STAS", SendKind::Store),
+            ("STAS.128", SendKind::Store),
+            ("REDAS.ADD.64", SendKind::Reduce),
+            ("REDAS.MIN.S32", SendKind::Reduce),
+        ] {
+            assert_eq!((AsyncStep::of(opcode), is_unknown(opcode)), (Some(AsyncStep::Send(kind)), true), "{opcode}");
+        }
+        for opcode in
+            ["SYNCS.ARRIVE.TRANS64.A2T0", "SYNCS.CAS.64", "ARRIVES.LDGSTSBAR.32", "STAS.U8", "REDAS", "UTCBAR.FLUSH"]
+        {
             assert_eq!((AsyncStep::of(opcode), is_unknown(opcode)), (None, true), "{opcode}");
         }
     }
@@ -314,6 +398,8 @@ mod tests {
         assert_eq!(BarrierUse::ArriveMany.steps(1, RegisterValues { text: Some(b"1 400") }, 0), None, "too few");
         let once = BarrierUse::ArriveOnce.steps(0b101, RegisterValues::default(), 0);
         assert_eq!(once, Some(vec![(0b101, arrive(1))]), "it needs none");
+        let behind = BarrierUse::ArriveBehindProducts.steps(0b1100, RegisterValues::default(), 0);
+        assert_eq!(behind, Some(vec![(0b100, BarrierStep::ArriveBehindProducts)]), "once for the warp");
     }
 
     #[test]
@@ -332,5 +418,12 @@ mod tests {
         assert_eq!(shared_address(0x0100_0400, Some(0)), 0x1100_0400, "the other one's, as kernels name it");
         assert_eq!(shared_address(0x0100_0400, None), 0x400, "there are no clusters");
         assert_eq!(rank_and_byte(0x0300_0408), (3, 0x408));
+        // What goes to the other CTA, by a pair of registers or by one whose neighbour has the barrier.
+        let both = Some([0x0100_0400, 0x0100_0800]);
+        assert_eq!(sent_to(0x0100_0800_0100_0400, None), both);
+        assert_eq!(sent_to(0x0100_0400, Some(0x0100_0800_0100_0400)), both);
+        assert_eq!((sent_to(0x0100_0400, Some(0x0100_0400)), sent_to(0x400, None)), (None, None));
+        assert_eq!(send_address(0x0100_0400, 0x0100_0800, Some(0)), 0x1100_0800_1100_0400);
+        assert_eq!(send_address(0x0100_0400, 0x0100_0800, None), 0x800_0000_0400);
     }
 }

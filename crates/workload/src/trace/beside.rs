@@ -115,6 +115,17 @@ impl BarrierBytes {
         self.brought.iter_mut().for_each(|brought| *brought += u64::from(lanes) * step.completes());
     }
 
+    /// Somebody arrives.
+    pub(super) fn arrive(&mut self) {
+        self.any = true;
+    }
+
+    /// Registers bring so many bytes.
+    pub(super) fn send(&mut self, bytes: u64) {
+        self.any = true;
+        self.brought.iter_mut().for_each(|brought| *brought += bytes);
+    }
+
     /// A load brings its bytes to each of its CTAs.
     pub(super) fn load(&mut self, words: CopyWords) {
         let ctas = words.ctas.map_or(1, |ctas| u64::from(ctas.count_ones()));
@@ -149,8 +160,9 @@ impl BesideWalk {
         self.place.rank.filter(|_| self.in_clusters)
     }
 
-    /// A copy without its addresses, and how many of its bytes these have.
-    pub(super) fn copy(&self, words: CopyWords, kind: BulkKind) -> (TracedCopy, u32) {
+    /// A copy without its addresses, and how many of its bytes these have. One for a pair of CTAs may
+    /// complete in the other CTA than that which it goes to: its barrier's address says in which.
+    pub(super) fn copy(&self, words: CopyWords, (kind, paired): (BulkKind, bool)) -> (TracedCopy, u32) {
         let CopyWords { barrier, ctas, bytes, outside } = words;
         let (rank, byte) = rank_and_byte(barrier);
         let (inside, all) = match self.first_has_all {
@@ -159,10 +171,13 @@ impl BesideWalk {
         };
         let ranks = match (self.rank(), kind) {
             (None, _) => 1,
-            (Some(_), BulkKind::Load) => ctas.unwrap_or(1 << (rank % 16)),
+            (Some(_), BulkKind::Load) if !paired => ctas.unwrap_or(1 << (rank % 16)),
+            (Some(own), BulkKind::Load) => ctas.unwrap_or(1 << own),
             (Some(own), _) => 1 << own,
         };
-        (TracedCopy::new(ranks, byte as u32, all), inside)
+        let mut copy = TracedCopy::new(ranks, byte as u32, all);
+        copy.barrier_of_pair = self.rank().filter(|_| paired).map(|_| (rank & 1) as u8);
+        (copy, inside)
     }
 }
 

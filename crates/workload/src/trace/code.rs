@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::asynchronous::{AsyncStep, BarrierStep, BarrierUse, copy_instruction, copy_wait};
+use super::asynchronous::{AsyncStep, BarrierStep, BarrierUse, copy_instruction, copy_wait, send_instruction};
 use super::group_products::GroupShape;
 use super::header::TraceHeader;
 use super::instruction::{TraceLine, register_after};
@@ -27,10 +27,12 @@ use super::opcode_table::OpcodeTable;
 use super::opcodes::{Operation, operation_of, registers_written, width_of};
 use super::operands::operand_reads;
 use super::products::MatrixProduct;
+use super::tensor_memory::{TensorUse, Transfer};
 use durawarp_kernel::ir::{
     AddressIn, AtomOp, Barrier, BarrierRed, BulkKind, BulkStep, CONST, CacheOp, Class, ConstSource, CopyStep, Elem,
-    GroupProduct, GroupStep, Guard, Hazards, Inst, Kernel, LaunchBounds, MOST_CHECKS, Mem, MemKind, NEVER, NONE, Op,
-    OperandReads, PmOp, Scope, Slot, SourcePos, Space, StoreHint, TensorTables,
+    GroupElements, GroupProduct, GroupStep, Guard, Hazards, Inst, Kernel, LaunchBounds, MOST_CHECKS, Mem, MemKind,
+    NEVER, NONE, Op, OperandReads, PmOp, Scope, Slot, SourcePos, Space, StoreHint, TensorStep, TensorTables,
+    TracedTensor,
 };
 
 /// Groups of copies past the registers that a warp may have under way; a wait for an older one passes.
@@ -72,13 +74,31 @@ impl Template {
             Operation::Product(product) => [product.factors[0], product.factors[1], product.sums],
             _ => [1; 3],
         };
+        let stored = self.transfer().filter(|transfer| !transfer.loads).map(|transfer| transfer.registers);
         // Sums of four warps are under way from product to product.
         let sums = if matches!(self.operation, Operation::GroupProduct(_)) { &self.dst[..] } else { &[] };
         let factor = if sums.is_empty() { None } else { self.group_factor() };
         let sources = self.src.iter().filter(move |register| !sums.contains(register));
         let counted = sources.zip(counts.into_iter().chain(std::iter::repeat(1)));
         let counted = counted.map(move |(first, count)| (first, if Some(*first) == factor { 4 } else { count }));
+        let counted = counted.map(move |(first, count)| match stored {
+            Some(registers) if *first < UNIFORM => (first, registers),
+            _ => (first, count),
+        });
         counted.flat_map(|(&first, count)| (0..count).map(move |n| register_after(first, n)))
+    }
+
+    /// What it moves between registers and tensor memory.
+    fn transfer(&self) -> Option<Transfer> {
+        match self.operation {
+            Operation::Beside(AsyncStep::Tensor(TensorUse::Transfer(transfer))) => Some(transfer),
+            _ => None,
+        }
+    }
+
+    /// Registers that the named one is the first of: four of others at most.
+    fn results(&self) -> u8 {
+        self.transfer().map_or(4, |transfer| transfer.registers.max(4))
     }
 
     /// The product of four warps that it is, where its opcode names a shape.
@@ -131,6 +151,10 @@ pub(crate) enum TraceVariant {
     GroupsWait(u8),
     /// A step at a barrier in shared memory.
     Barrier(BarrierStep),
+    /// A product in tensor memory of so many operations.
+    Multiply { elements: GroupElements, operations: u32 },
+    /// An arrival behind such products, at the barriers at this byte of CTAs of these ranks.
+    CommitTo { at: u32, ranks: u16 },
     /// The barrier `id` of the CTA, for `threads` threads, or for all where that is 0. The warp waits, or
     /// only arrives.
     Named { id: u8, threads: u16, waits: bool },
@@ -179,7 +203,9 @@ impl TraceCode {
     /// What an opcode does beside its warp, as far as that is known.
     fn beside(&self, opcode: &str) -> Option<AsyncStep> {
         match (self.knows, AsyncStep::of(opcode)?) {
-            (Beside::Nothing, _) | (Beside::Copies, AsyncStep::Barrier(_)) => None,
+            (Beside::Nothing, _) => None,
+            (Beside::Copies, AsyncStep::Barrier(_) | AsyncStep::Send(_)) => None,
+            (Beside::Copies, AsyncStep::Tensor(TensorUse::CommitTo)) => None,
             (_, AsyncStep::Barrier(BarrierUse::ArriveBehindCopies)) if !self.arrives => None,
             (_, step) => Some(step),
         }
@@ -226,6 +252,8 @@ impl TraceCode {
         // The modifiers say it; where they do not, the tracer's width does.
         let of_tracer = if [1, 2, 8, 16].contains(&line.width) { line.width } else { 4 };
         let bytes = match (accesses, operation) {
+            // A tracer may take the pair of addresses for what is accessed.
+            (_, Operation::Beside(AsyncStep::Send(_))) => width_of(&opcode).unwrap_or(4),
             (false, _) => 0,
             (_, Operation::Atomic(_) | Operation::Reduction) => {
                 if width_of(&opcode).unwrap_or(of_tracer) >= 8 {
@@ -259,9 +287,9 @@ impl TraceCode {
         &self.templates[at as usize]
     }
 
-    /// The template of each instruction of the code.
-    pub(crate) fn executed(&self) -> impl Iterator<Item = &Template> {
-        self.variants.iter().map(|&(template, _)| self.template(template))
+    /// The template of each instruction of the code, and how it is executed.
+    pub(crate) fn executed(&self) -> impl Iterator<Item = (&Template, TraceVariant)> {
+        self.variants.iter().map(|&(template, variant)| (self.template(template), variant))
     }
 
     /// The place in the code of a variant, if it is known.
@@ -277,11 +305,25 @@ impl TraceCode {
         })
     }
 
-    /// The instruction of a copy past the registers, or of its group, where these are known one by one.
-    fn exact_copy(&self, template: &Template, variant: TraceVariant) -> Option<(Inst, Class)> {
+    /// The instruction of a copy past the registers, or of its group, where these are known one by one; of an
+    /// asynchronous store or reduction; of tensor memory, where `pairs` of CTAs are known or not.
+    fn exact(&self, template: &Template, variant: TraceVariant, pairs: bool) -> Option<(Inst, Class)> {
         let guard = if variant == TraceVariant::Off { Guard::new(NEVER_TRUE, false) } else { Guard::ALWAYS };
         let inst = |op| Inst { op, guard, dst: [NONE; 4], src: [NONE; 4], imm: 0 };
         match (variant, template.operation) {
+            (_, Operation::Beside(AsyncStep::Send(kind))) => {
+                let (op, dst, src) = send_instruction(kind, template.bytes);
+                Some((Inst { op, guard, dst, src, imm: 0 }, Class::Mem))
+            }
+            (TraceVariant::Multiply { elements, operations }, Operation::Beside(AsyncStep::Tensor(of))) => {
+                let paired = pairs && matches!(of, TensorUse::Multiply(product) if product.paired);
+                let op = Op::Tensor(TensorStep::Traced(TracedTensor::Multiply { elements, paired }));
+                Some((Inst { imm: operations as i32, ..inst(op) }, Class::Control))
+            }
+            (_, Operation::Beside(AsyncStep::Tensor(of))) => {
+                let (op, imm) = of.instruction(pairs)?;
+                Some((Inst { imm, ..inst(op) }, Class::Control))
+            }
             (TraceVariant::GroupsWait(kept), _) => {
                 Some((inst(Op::Copies(CopyStep::Wait(kept.into()))), Class::Control))
             }
@@ -296,7 +338,8 @@ impl TraceCode {
     /// The kernel of this code.
     pub(crate) fn kernel(&self, header: &TraceHeader, labels: &Labels, file: &str, needs: KernelNeeds) -> Kernel {
         // A result may take four registers from the named one on.
-        let named = |template: &Template| template.dst.iter().map(|&first| register_after(first, 3)).max();
+        let named =
+            |template: &Template| template.dst.iter().map(|&first| register_after(first, template.results() - 1)).max();
         let registers = self.templates.iter().filter_map(|t| named(t).max(t.read().max())).max();
         let registers = registers.unwrap_or(0) + 1;
         let mut kernel = Kernel {
@@ -333,7 +376,8 @@ impl TraceCode {
             virtual_registers: [0; 3],
         };
         let board = Scoreboard { registers, none: kernel.no_register() };
-        let mut numbers = Vec::new();
+        let (mut numbers, mut words) = (Vec::new(), vec![0]);
+        let pairs = needs.cluster.is_some_and(|of| of.iter().product::<u32>().is_multiple_of(2));
         for (at, &(template, variant)) in self.variants.iter().enumerate() {
             let template = self.template(template);
             let (mut inst, class) = match variant {
@@ -341,7 +385,12 @@ impl TraceCode {
                     let (op, class, src) = step.instruction(&mut numbers);
                     (Inst { op, guard: Guard::ALWAYS, dst: [NONE; 4], src, imm: 0 }, class)
                 }
-                _ => match self.exact_copy(template, variant) {
+                TraceVariant::CommitTo { at, ranks } => {
+                    let [at, ranks] = [at, ranks.into()].map(|word| CONST | place_of(&mut words, word));
+                    let (op, src) = (Op::Tensor(TensorStep::CommitTo), [at, ranks, NONE, NONE]);
+                    (Inst { op, guard: Guard::ALWAYS, dst: [NONE; 4], src, imm: 0 }, Class::Control)
+                }
+                _ => match self.exact(template, variant, pairs) {
                     Some(found) => found,
                     None => instruction(template, variant, labels, (at as u32, self.knows)),
                 },
@@ -358,9 +407,19 @@ impl TraceCode {
             kernel.operand_reads.push(if added { OperandReads::default() } else { template.operands });
             kernel.pos.push(SourcePos { line: template.line, column: 1 });
         }
+        kernel.consts32 = words.into_iter().map(|word| ConstSource::Literal(word.into())).collect();
         kernel.consts64 = numbers.into_iter().map(ConstSource::Literal).collect();
         kernel
     }
+}
+
+/// The place of a word among others, to which it comes where it is not there.
+fn place_of(words: &mut Vec<u32>, word: u32) -> Slot {
+    let at = words.iter().position(|&known| known == word).unwrap_or_else(|| {
+        words.push(word);
+        words.len() - 1
+    });
+    at as Slot
 }
 
 /// An opcode and the one whose time stands in for it, if one does.
@@ -375,6 +434,8 @@ fn stand(opcode: &str, operation: Operation) -> Option<String> {
         }
         Operation::Unserved(other) => Some(format!("{name} as {other}")),
         Operation::GroupProduct(None) => Some(format!("{name} as NOP")),
+        // Where its line does not say how large it is.
+        Operation::Beside(AsyncStep::Tensor(TensorUse::Multiply(_))) => Some(format!("{name} as NOP")),
         _ => None,
     }
 }
@@ -402,7 +463,20 @@ impl Scoreboard {
         1 + self.registers + u16::from(place)
     }
 
+    /// Of a load from tensor memory, or a store there, which may have more registers than others.
+    fn transfer_hazards(&self, template: &Template, transfer: Transfer) -> Hazards {
+        let read: Vec<u16> = template.read().map(|register| self.register(register)).collect();
+        let first = template.dst.iter().find(|first| **first < UNIFORM);
+        let written =
+            first.into_iter().flat_map(|&first| (0..transfer.awaited()).map(move |n| register_after(first, n)));
+        let written: Vec<u16> = written.map(|register| self.register(register)).collect();
+        Hazards::of(self.none, &read, &written)
+    }
+
     fn hazards(&self, template: &Template, variant: TraceVariant) -> Hazards {
+        if let Some(transfer) = template.transfer() {
+            return self.transfer_hazards(template, transfer);
+        }
         let mut hazards = Hazards::of(self.none, &[], &[]);
         let mut read = |register: u16| {
             if usize::from(hazards.reads) < MOST_CHECKS {
@@ -476,7 +550,8 @@ fn instruction(
         }
         (_, Operation::Beside(AsyncStep::CommitCopies)) => (Op::BulkGroups(BulkStep::Commit), Class::Control, none),
         (_, Operation::Beside(AsyncStep::Cluster(step))) => (Op::Cluster(step), Class::Control, none),
-        (_, Operation::Beside(AsyncStep::Barrier(_))) => (Op::Nop, Class::Control, none),
+        (_, Operation::Beside(AsyncStep::Barrier(_) | AsyncStep::Send(_))) => (Op::Nop, Class::Control, none),
+        (_, Operation::Beside(AsyncStep::Tensor(_))) => (Op::Nop, Class::Logic, none),
         (TraceVariant::CopyWait(kept), _) => (copy_wait(kept), Class::Control, none),
         (_, Operation::Barrier) if labels.persists_at_barriers => (Op::Pm(PmOp::BarrierWg), Class::Control, none),
         (_, Operation::Barrier) => {

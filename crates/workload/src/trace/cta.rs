@@ -171,6 +171,11 @@ impl CodeAccess<'_> {
         }
     }
 
+    /// Bytes that a lane of a template accesses.
+    pub(super) fn bytes(&self, template: u32) -> u32 {
+        self.code().template(template).bytes
+    }
+
     pub(super) fn variant(&mut self, template: u32, variant: TraceVariant) -> Option<u32> {
         match self {
             CodeAccess::Growing(code) => Some(code.add_variant(template, variant)),

@@ -4,11 +4,12 @@
 //! Source: Accel-Sim 2.0, `trace_driven.cc`. Stores of the copy engine are plain stores to a scheme, whatever
 //! labels say of their range.
 
-use super::asynchronous::{AsyncStep, BarrierStep, BarrierUse, rank_and_byte, shared_address};
+use super::asynchronous::{AsyncStep, BarrierStep, BarrierUse, rank_and_byte, send_address, sent_to, shared_address};
 use super::beside::GroupOf;
 use super::code::TraceVariant;
 use super::cta::{AddressPlaces, CtaWalk, WarpWalk};
 use super::instruction::TraceLine;
+use super::tensor_memory::{TensorUse, committed_to};
 use durawarp_kernel::host::GlobalRange;
 use durawarp_kernel::ir::BulkKind;
 use durawarp_kernel::launch::MAX_SHARED;
@@ -33,6 +34,15 @@ impl<P: AddressPlaces> CtaWalk<'_, P> {
     ) -> Result<(), Option<String>> {
         match step {
             AsyncStep::Barrier(of) => return self.barrier(warp, (template, of), line, addresses),
+            AsyncStep::Send(_) => return self.send(warp, template, line, addresses),
+            AsyncStep::Tensor(TensorUse::CommitTo) => return self.commit_to(warp, template, line, addresses),
+            AsyncStep::Tensor(of) => {
+                let work = if let TensorUse::Multiply(product) = of { product.work(line) } else { None };
+                let multiplies = |(elements, operations)| TraceVariant::Multiply { elements, operations };
+                let step = self.code.variant(template, work.map_or(TraceVariant::Plain, multiplies)).ok_or(None)?;
+                warp.trace.step(step, line.mask);
+                return Ok(());
+            }
             AsyncStep::CommitCopies => warp.groups.push(GroupOf::Stores),
             AsyncStep::Copy(_) | AsyncStep::Cluster(_) => {}
         }
@@ -46,7 +56,8 @@ impl<P: AddressPlaces> CtaWalk<'_, P> {
                 return Err(Some(format!("a copy of {bytes} bytes, and shared memory has {MAX_SHARED} at most")));
             }
             // Each address has as many bytes as the others but the last, which has the rest.
-            let (mut copy, mut left) = self.beside.copy(words, kind);
+            let (mut copy, mut left) =
+                self.beside.copy(words, (kind, line.opcode.split('.').any(|token| token == "2CTA")));
             let each = left.div_ceil((addresses.len() as u32).max(1));
             for &address in addresses {
                 let bytes = each.min(left);
@@ -64,6 +75,73 @@ impl<P: AddressPlaces> CtaWalk<'_, P> {
                 self.places.shared(&mut [rank_and_byte(words.barrier).1], BARRIER_BYTES);
             }
         }
+        Ok(())
+    }
+
+    /// Registers that go to shared memory of a CTA, where they complete at a barrier.
+    fn send(
+        &mut self,
+        warp: &mut WarpWalk,
+        template: u32,
+        line: &TraceLine<'_>,
+        addresses: &[u64],
+    ) -> Result<(), Option<String>> {
+        if addresses.is_empty() {
+            return Err(Some(format!("`{}` accesses memory, and the line has no addresses", line.opcode)));
+        }
+        let bytes = self.code.bytes(template);
+        let register = line.values.of(line.results);
+        let of_lanes = (0..32).filter(|lane| line.mask >> lane & 1 == 1).zip(addresses);
+        let both = of_lanes.map(|(lane, &address)| sent_to(address, register.map(|values| values[lane])));
+        let Some(both) = both.collect::<Option<Vec<[u64; 2]>>>() else {
+            // The kernel is looked at once more, as one without barriers.
+            self.beside.bytes.forget();
+            let off = self.code.variant(template, TraceVariant::Off).ok_or(None)?;
+            warp.trace.step(off, line.mask);
+            return Ok(());
+        };
+        for (at, bytes) in both.iter().flat_map(|&[data, barrier]| [(data, bytes), (barrier, BARRIER_BYTES)]) {
+            let byte = rank_and_byte(at).1;
+            if !byte.is_multiple_of(bytes.into()) {
+                return Err(Some(format!("address {at:#x} is no multiple of its {bytes} bytes")));
+            }
+            self.places.shared(&mut [byte], bytes);
+        }
+        let plain = self.code.variant(template, TraceVariant::Plain).ok_or(None)?;
+        warp.trace.step(plain, line.mask);
+        let own = self.beside.rank();
+        let at = both.iter().map(|&[data, barrier]| send_address(data, barrier, own));
+        warp.trace.access(&at.collect::<Vec<_>>());
+        self.beside.bytes.send(u64::from(bytes) * both.len() as u64);
+        Ok(())
+    }
+
+    /// An arrival behind products in tensor memory, in several CTAs.
+    fn commit_to(
+        &mut self,
+        warp: &mut WarpWalk,
+        template: u32,
+        line: &TraceLine<'_>,
+        addresses: &[u64],
+    ) -> Result<(), Option<String>> {
+        let Some(&address) = addresses.first() else {
+            return Err(Some(format!("`{}` is at a barrier, and the line has no addresses", line.opcode)));
+        };
+        let Some(ranks) = committed_to(line) else {
+            self.beside.bytes.forget();
+            let off = self.code.variant(template, TraceVariant::Off).ok_or(None)?;
+            warp.trace.step(off, line.mask);
+            return Ok(());
+        };
+        let byte = rank_and_byte(address).1;
+        if !byte.is_multiple_of(BARRIER_BYTES.into()) {
+            return Err(Some(format!("a barrier at byte {byte:#x}, which is no multiple of {BARRIER_BYTES}")));
+        }
+        self.places.shared(&mut [byte], BARRIER_BYTES);
+        let step = self.code.variant(template, TraceVariant::CommitTo { at: byte as u32, ranks }).ok_or(None)?;
+        // It is one of the warp.
+        warp.trace.step(step, line.mask & line.mask.wrapping_neg());
+        self.beside.bytes.arrive();
         Ok(())
     }
 

@@ -6,9 +6,9 @@
 //! trace that has an opcode of no row is refused.
 //!
 //! Not modelled: the uniform datapath (its instructions have the class of their vector counterparts), texture
-//! and surface units, tensor memory; before version 6 of a trace the copy engine (`UBLK*`, `UTMA*`), barriers
-//! in shared memory (`SYNCS`) and clusters, for which later ones have rows of their own
-//! ([`AsyncStep`]). What is [`Unserved`] is counted and told.
+//! and surface units; before version 6 of a trace the copy engine (`UBLK*`, `UTMA*`), barriers in shared
+//! memory (`SYNCS`), clusters and tensor memory, for which later ones have rows of their own ([`AsyncStep`]).
+//! What is [`Unserved`] is counted and told.
 
 use super::asynchronous::AsyncStep;
 use super::group_products::GroupShape;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::beside::{BesideWalk, ClusterSurvey};
-use super::code::{Beside, KernelNeeds, Template, TraceCode};
+use super::code::{Beside, KernelNeeds, Template, TraceCode, TraceVariant};
 use super::cta::{AddedExits, AddressPlaces, CodeAccess, CtaWalk};
 use super::faults::TraceFaults;
 use super::file::KernelFile;
@@ -223,8 +223,11 @@ impl KernelLook {
         let needs = KernelNeeds { cluster, ..needs_of(&header, &self.touches, faults) };
         let kernel = Arc::new(self.code.kernel(&header, labels, file, needs));
         let local_start = self.touches.local.map_or(0, |(low, _)| low - low % 16);
-        let stood_in = counted(&self.code, &self.steps, |template| template.stood_in.as_deref());
-        let renamed = counted(&self.code, &self.steps, |template| template.renamed.as_deref());
+        let stood_in = counted(&self.code, &self.steps, |template, variant| {
+            let multiplies = matches!(variant, TraceVariant::Multiply { .. });
+            template.stood_in.as_deref().filter(|_| !multiplies)
+        });
+        let renamed = counted(&self.code, &self.steps, |template, _| template.renamed.as_deref());
         // What the run reads of copies and clusters, which the look has found out.
         let beside = BesideWalk {
             in_clusters: cluster.is_some(),
@@ -281,11 +284,11 @@ fn count(warp: &WarpTrace, steps: &mut Vec<u64>) {
 fn counted<'a>(
     code: &'a TraceCode,
     steps: &[u64],
-    name: impl Fn(&'a Template) -> Option<&'a str>,
+    name: impl Fn(&'a Template, TraceVariant) -> Option<&'a str>,
 ) -> BTreeMap<String, u64> {
     let mut counted = BTreeMap::new();
-    for (template, &count) in code.executed().zip(steps) {
-        if let Some(name) = name(template) {
+    for ((template, variant), &count) in code.executed().zip(steps) {
+        if let Some(name) = name(template, variant) {
             *counted.entry(name.to_owned()).or_default() += count;
         }
     }
