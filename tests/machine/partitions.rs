@@ -83,7 +83,10 @@ fn four_partitions_have_a_quarter_of_the_slices_each() {
             quarters[at] == near[at]
         });
         let near_to: Vec<usize> = near_to.collect();
-        assert!(near_to.len() == 2 && near_to[0] % 2 == 0 && near_to[1] == near_to[0] + 1, "{line}: {near_to:?}");
+        assert!(
+            near_to.len() == 2 && near_to[0].is_multiple_of(2) && near_to[1] == near_to[0] + 1,
+            "{line}: {near_to:?}"
+        );
     }
 }
 
