@@ -1,5 +1,5 @@
-//! Products with scaled blocks (`tcgen05.mma ... .block_scale`, PTX ISA 9.7.16.10.7), of one CTA:
-//! d = (a scale_a) (b scale_b) + d of 128 rows and 8 to 256 columns, in single precision.
+//! Products with scaled blocks (`tcgen05.mma ... .block_scale`, PTX ISA 9.7.16.10.7): d = (a scale_a) (b scale_b)
+//! + d of 128 rows of a CTA and 8 to 256 columns, in single precision.
 //!
 //! ```text
 //! descriptor of the instruction   5-4 byte of scale_b   9-7 a   12-10 b   13, 14 negate a, b
@@ -10,6 +10,12 @@
 //! ```
 //! A row has 32 bytes of elements (`tiny.rs`), which its factors share in equal blocks. `ue8m0` is a power of
 //! two, 2^-127 to 2^127, or NaN (`0xff`); `ue4m3` is `e4m3` without its sign.
+//!
+//! Of a pair of CTAs, each has 128 of 256 rows of a and of d, half of the columns of b (`tensor_pair`), and in
+//! its own tensor memory the factors of its rows of a and of *all* columns of b: so CUTLASS copies them
+//! (`sm100_blockscaled_mma_warpspecialized.hpp`; CuTe's `ScaleFactorDuplicated4by1`), and here each CTA
+//! multiplies by what it has. Not supported: 128 rows of a pair, of which no source says which rows of a the
+//! factors of the odd CTA are.
 //!
 //! | choice where the ISA leaves order and precision of sums open | |
 //! |---|---|
@@ -25,16 +31,15 @@
 //! the ISA asks for. Invariant: d is written at once.
 
 use super::super::alu::TinyFloat;
-use super::super::ir::{ScaledKind, TensorProduct};
+use super::super::ir::ScaledKind;
 use super::super::tensor_memory::TensorMemory;
-use super::Frame;
 use super::canonical::canon32;
 use super::rounding::plus;
 use super::shared_matrix::SharedMatrix;
-use super::tensor_core::{TensorMisfit, matrix_of};
+use super::tensor_core::{TensorMisfit, TensorValues, matrix_of};
 use super::tiny::{ROW_BYTES, packed_values, scale_factor, shared_line, tensor_line};
 
-/// Rows of d and of a.
+/// Rows of d and of a that a CTA has.
 const ROWS: u32 = 128;
 /// Lanes of a quarter, each of which has all factors.
 const QUARTER: u32 = 32;
@@ -56,12 +61,14 @@ pub(crate) struct ScaledShape {
     powers: bool,
     /// The first byte of the factors of a, of b.
     bytes: [u32; 2],
+    /// Of both CTAs of a pair.
+    paired: bool,
 }
 
 impl ScaledShape {
     /// # Errors
     /// What it says that is not supported.
-    fn of(kind: ScaledKind, descriptor: u32) -> Result<ScaledShape, String> {
+    fn of(kind: ScaledKind, paired: bool, descriptor: u32) -> Result<ScaledShape, String> {
         let bits = |from: u32, count: u32| descriptor >> from & ((1 << count) - 1);
         let flag = |at: u32| bits(at, 1) == 1;
         let not = |what: &str| Err(format!("`tcgen05.mma` with the descriptor {descriptor:#010x}: {what}"));
@@ -80,8 +87,9 @@ impl ScaledShape {
             return not("the types of a and b are none of this kind");
         };
         let (rows, columns) = (16 * bits(24, 5), 8 * bits(17, 6));
-        if rows != ROWS || !(8..=256).contains(&columns) {
-            return not(&format!("{rows} rows and {columns} columns, where 128 and 8 to 256 are supported"));
+        let (sizes, ctas) = if paired { ("256 and 16, 32 to", 2) } else { ("128 and 8 to", 1) };
+        if rows != ctas * ROWS || !(8 * ctas..=256).contains(&columns) || !columns.is_multiple_of(8 * ctas) {
+            return not(&format!("{rows} rows and {columns} columns, where {sizes} 256 are supported"));
         }
         let across = [flag(15), flag(16)];
         if [a, b].iter().zip(across).any(|(of, across)| across && (of.eight().is_none())) {
@@ -95,7 +103,8 @@ impl ScaledShape {
         if bytes.iter().any(|byte| byte % kind.factors() != 0) {
             return not(&format!("scale factors from bytes {bytes:?} on, where {} are together", kind.factors()));
         }
-        Ok(ScaledShape { kind, a, b, rows, columns, negates: flag(13) != flag(14), across, powers, bytes })
+        let negates = flag(13) != flag(14);
+        Ok(ScaledShape { kind, a, b, rows: ROWS, columns, negates, across, powers, bytes, paired })
     }
 }
 
@@ -112,23 +121,45 @@ pub(crate) struct ScaledOperands {
 }
 
 impl ScaledOperands {
-    /// Those of a lane.
+    /// Those of a product of this kind.
     ///
     /// # Errors
     /// What a descriptor says that is not supported.
-    pub(crate) fn of(f: &Frame<'_>, lane: usize, kind: ScaledKind, of: &TensorProduct) -> Result<Self, TensorMisfit> {
-        let shape = ScaledShape::of(kind, f.get32(of.instruction)[lane]).map_err(TensorMisfit::Unsupported)?;
-        let shared = |slot, across| matrix_of(f.get64(slot)[lane], across, 1, "a matrix of `tcgen05.mma`");
+    pub(crate) fn of(values: &TensorValues, kind: ScaledKind) -> Result<Self, TensorMisfit> {
+        let shape = ScaledShape::of(kind, values.paired, values.instruction).map_err(TensorMisfit::Unsupported)?;
+        let shared = |descriptor, across| matrix_of(descriptor, across, 1, "a matrix of `tcgen05.mma`");
         let [a_across, b_across] = shape.across;
-        let a = if of.a_in_tensor_memory { Err(f.get32(of.a)[lane]) } else { Ok(shared(of.a, a_across)?) };
-        let scales = of.scales.map(|slot| f.get32(slot)[lane]);
-        Ok(ScaledOperands { shape, d: f.get32(of.d)[lane], a, b: shared(of.b, b_across)?, scales })
+        let a = if values.a_in_tensor_memory { Err(values.a as u32) } else { Ok(shared(values.a, a_across)?) };
+        Ok(ScaledOperands { shape, d: values.d, a, b: shared(values.b, b_across)?, scales: values.scales })
     }
 
-    /// The address of each chunk of shared memory that is read.
+    /// The address of each chunk of shared memory of a CTA that is read.
     pub(crate) fn chunks(&self) -> Vec<u32> {
         let a = self.a.iter().flat_map(|a| a.chunks(0..self.shape.rows));
-        a.chain(self.b.chunks(0..self.shape.columns)).collect()
+        a.chain(self.b.chunks(0..self.columns_of_b())).collect()
+    }
+
+    /// Columns of b that a CTA has.
+    fn columns_of_b(&self) -> u32 {
+        if self.shape.paired { self.shape.columns / 2 } else { self.shape.columns }
+    }
+
+    /// The columns of b that a CTA has.
+    ///
+    /// # Errors
+    /// They are not in its shared memory.
+    pub(super) fn load_b(&self, shared: &[u8]) -> Result<Vec<Line>, TensorMisfit> {
+        lines_of(&self.b, self.columns_of_b(), shared)
+    }
+
+    fn load_a(&self, memory: &mut TensorMemory, shared: &[u8]) -> Result<Vec<Line>, TensorMisfit> {
+        match &self.a {
+            Ok(matrix) => lines_of(matrix, self.shape.rows, shared),
+            Err(address) => {
+                let column = self.column(*address, ROW_BYTES as u32 / 4, memory)?;
+                Ok((0..self.shape.rows).map(|line| tensor_line(column, line, memory)).collect())
+            }
+        }
     }
 
     /// The first column of an address in tensor memory: it and those behind it are the CTA's.
@@ -145,28 +176,19 @@ impl ScaledOperands {
     }
 
     /// Elements of lines, each by the scale factor of its block: of a where `of` is 0, else of b.
-    fn scaled_lines(&self, of: usize, memory: &mut TensorMemory, shared: &[u8]) -> Result<ScaledLines, TensorMisfit> {
+    fn scaled_lines(&self, of: usize, lines: &[Line], memory: &mut TensorMemory) -> Result<ScaledLines, TensorMisfit> {
         let shape = &self.shape;
-        let (number, element) = if of == 0 { (shape.rows, shape.a) } else { (shape.columns, shape.b) };
-        let scales = self.column(self.scales[of] & 0x3fff_ffff, number.div_ceil(QUARTER), memory)?;
+        let element = [shape.a, shape.b][of];
+        let scales = self.column(self.scales[of] & 0x3fff_ffff, (lines.len() as u32).div_ceil(QUARTER), memory)?;
         let in_tensor_memory = of == 0 && self.a.is_err();
-        let a_column = match self.a {
-            Err(address) if of == 0 => self.column(address, ROW_BYTES as u32 / 4, memory)?,
-            _ => 0,
-        };
-        let matrix = if of == 0 { self.a.as_ref().ok() } else { Some(&self.b) };
         let (depth, factors) = (shape.kind.depth() as usize, shape.kind.factors() as usize);
-        let mut lines = Vec::with_capacity(number as usize);
-        for line in 0..number {
-            let bytes = match matrix {
-                Some(matrix) => shared_line(matrix, line, shared).map_err(TensorMisfit::Outside)?,
-                None => tensor_line(a_column, line, memory),
-            };
+        let mut all = Vec::with_capacity(lines.len());
+        for (line, bytes) in (0..).zip(lines) {
             let mut values = [0.0; DEPTH];
             if shape.kind == ScaledKind::One {
-                values[..ROW_BYTES].copy_from_slice(&element.values(&bytes, in_tensor_memory));
+                values[..ROW_BYTES].copy_from_slice(&element.values(bytes, in_tensor_memory));
             } else {
-                values = packed_values(&bytes);
+                values = packed_values(bytes);
             }
             let word = self.scale_word([scales, line], of, memory)?;
             let scaled = std::array::from_fn(|k| {
@@ -175,9 +197,9 @@ impl ScaledOperands {
                 f64::from(values[k])
                     * scale_factor(shape.powers, (word >> (8 * (shape.bytes[of] as usize + block))) as u8)
             });
-            lines.push(scaled);
+            all.push(scaled);
         }
-        Ok(ScaledLines(lines))
+        Ok(ScaledLines(all))
     }
 
     /// The word of tensor memory with the scale factors of a line.
@@ -202,6 +224,14 @@ impl ScaledOperands {
     }
 }
 
+/// The bytes of a row of a, or of a column of b.
+pub(super) type Line = [u8; ROW_BYTES];
+
+/// The first `number` lines of a matrix.
+fn lines_of(matrix: &SharedMatrix, number: u32, shared: &[u8]) -> Result<Vec<Line>, TensorMisfit> {
+    (0..number).map(|line| shared_line(matrix, line, shared).map_err(TensorMisfit::Outside)).collect()
+}
+
 /// Elements by their scale factors, zeros beyond the depth.
 struct ScaledLines(Vec<[f64; DEPTH]>);
 
@@ -216,31 +246,44 @@ impl ScaledLines {
     }
 }
 
-/// d = (a scale_a) (b scale_b) + d for lane `lane` of a frame.
+/// d = (a scale_a) (b scale_b) + d of one CTA.
 ///
 /// # Errors
 /// What is not supported, or not there.
 pub(crate) fn multiply_scaled(
-    f: &Frame<'_>,
-    lane: usize,
+    values: &TensorValues,
     kind: ScaledKind,
-    of: &TensorProduct,
     memory: &mut TensorMemory,
     shared: &[u8],
 ) -> Result<ScaledShape, TensorMisfit> {
-    let operands = ScaledOperands::of(f, lane, kind, of)?;
+    let operands = ScaledOperands::of(values, kind)?;
+    let b = operands.load_b(shared)?;
+    multiply_scaled_rows(&operands, values.adds, &b, memory, shared)?;
+    Ok(operands.shape)
+}
+
+/// The rows of a CTA, by all columns of b.
+///
+/// # Errors
+/// What is not supported, or not there.
+pub(super) fn multiply_scaled_rows(
+    operands: &ScaledOperands,
+    adds: bool,
+    b: &[Line],
+    memory: &mut TensorMemory,
+    shared: &[u8],
+) -> Result<(), TensorMisfit> {
     let shape = operands.shape;
-    let (adds, when) = of.adds;
-    let adds = (f.get_p(adds) >> lane & 1 == 1) == when;
     let d = operands.column(operands.d, shape.columns, memory)?;
-    let mut a = operands.scaled_lines(0, memory, shared)?;
-    let b = operands.scaled_lines(1, memory, shared)?;
+    let a = operands.load_a(memory, shared)?;
+    let mut a = operands.scaled_lines(0, &a, memory)?;
+    let b = operands.scaled_lines(1, b, memory)?;
     // The signs of products are those of a.
     if shape.negates {
         a.0.iter_mut().flatten().for_each(|x| *x = -*x);
     }
     let singles = a.singles().zip(b.singles());
-    let depth = kind.depth() as usize;
+    let depth = shape.kind.depth() as usize;
     for (row, column) in (0..shape.rows).flat_map(|row| (0..shape.columns).map(move |column| (row, column))) {
         let cell = memory.cell(row, d + column);
         let start = if adds { f32::from_bits(*cell) } else { 0.0 };
@@ -251,7 +294,7 @@ pub(crate) fn multiply_scaled(
         };
         *cell = canon32(sum);
     }
-    Ok(shape)
+    Ok(())
 }
 
 #[cfg(test)]
@@ -260,7 +303,7 @@ mod tests {
 
     #[test]
     fn a_descriptor_says_types_factors_and_where_these_are() {
-        let of = |kind, bits: u32| ScaledShape::of(kind, bits);
+        let of = |kind, bits: u32| ScaledShape::of(kind, false, bits);
         // What Triton has for 128 rows and columns of e2m1 with factors of ue4m3, and of e4m3.
         let four = of(ScaledKind::Four, 136_316_032).unwrap();
         assert_eq!((four.rows, four.columns, four.powers, four.bytes), (128, 128, false, [0, 0]));
@@ -282,6 +325,14 @@ mod tests {
         ] {
             let found = of(kind, bits).unwrap_err();
             assert!(found.contains(told), "{found}");
+        }
+        let pair = |rows: u32, columns: u32| {
+            ScaledShape::of(ScaledKind::One, true, 1 << 23 | (columns / 8) << 17 | (rows / 16) << 24)
+        };
+        let whole = pair(256, 48).unwrap();
+        assert_eq!((whole.rows, whole.columns, whole.paired), (128, 48, true));
+        for (rows, columns) in [(128, 48), (256, 40), (256, 8), (256, 264)] {
+            assert!(pair(rows, columns).unwrap_err().contains("where 256 and 16, 32 to 256"), "{rows}, {columns}");
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::config::{MachineConfig, SchemeConfig, has_tensor_cores, has_tensor_me
 use durawarp_base::diagnostic::{Diagnostic, Diagnostics};
 use durawarp_kernel::functional::Limits;
 use durawarp_kernel::host::{HostAction, HostProgram};
-use durawarp_kernel::ir::{Class, GroupProduct, GroupStep, Inst, Kernel, Op, TensorKind, TensorStep};
+use durawarp_kernel::ir::{Class, GroupProduct, GroupStep, Inst, Kernel, Op, TensorKind};
 use durawarp_kernel::memory::FlatMemory;
 use durawarp_kernel::regions::RegionOptions;
 use durawarp_machine::sm::TensorSpec;
@@ -103,7 +103,7 @@ const RARE: [Rare; 2] = [
     Rare {
         what: "tensor memory (tcgen05)",
         lacks: |_, inst, tensor| match inst.op {
-            Op::Tensor(TensorStep::Copy(_)) => !tensor.has_memory() || tensor.memory_copy_bytes == 0,
+            Op::Tensor(step) if step.copies().is_some() => !tensor.has_memory() || tensor.memory_copy_bytes == 0,
             Op::Tensor(step) => {
                 let has_rate = |kind: TensorKind| tensor.group_rate(kind.elements()) > 0;
                 !tensor.has_memory() || !step.multiplies().is_none_or(has_rate)
