@@ -139,8 +139,9 @@ fn scaled_blocks_have_twice_the_table_s_rate_and_copies_of_both_sms_take_turns_w
         assert!(there.abs_diff(one + link) < 40, "{kind}: {there}, {one}");
     }
     // 128 bytes a cycle of each SM.
-    let ([one, there], [many, _]) = (chain(COPY.to_owned()), chain(COPY.repeat(65)));
-    assert!((many - one).abs_diff(64 * 4096 / 128) <= 64, "{one}, {many}");
+    let ([one, there], [some, _], [many, _]) = (chain(COPY.to_owned()), chain(COPY.repeat(17)), chain(COPY.repeat(65)));
+    // A few are done before the peer's answer is here.
+    assert!((many - some).abs_diff(48 * 4096 / 128) <= 64, "{some}, {many}");
     assert!(there.abs_diff(one + link) < 40, "{there}, {one}");
     let expected = (4096 / 128 + u64::from(with_sms(8).shared.latency_cycles)).max(2 * link);
     assert!((expected..expected + 120).contains(&one), "{one}, {expected}");

@@ -6,9 +6,10 @@
 //!                                 15, 16 across: a, b   22-17 columns / 8   23 factors: 0 ue4m3, 1 ue8m0
 //!                                 28-24 rows / 16   30-29 byte of scale_a   31 k = 96
 //! factors of row or column i      lane i % 32 of each quarter of the lanes, column i / 32 from the address on,
-//!                                 one, two or four bytes from that of the descriptor on
+//!                                 one, two or four bytes from that of the descriptor on; of k = 96 three or six,
+//!                                 which go on in byte 0 of the column 4 or, of more than 128 columns of b, 8 behind
 //! ```
-//! A row has 32 bytes of elements (`tiny.rs`), which its factors share in equal blocks. `ue8m0` is a power of
+//! A row has 32 bytes of elements (`tiny.rs`), of k = 96 (`sm_103a`) 48, which its factors share in equal blocks. `ue8m0` is a power of
 //! two, 2^-127 to 2^127, or NaN (`0xff`); `ue4m3` is `e4m3` without its sign.
 //!
 //! Of a pair of CTAs, each has 128 of 256 rows of a and of d, half of the columns of b (`tensor_pair`), and in
@@ -26,7 +27,8 @@
 //! before it scales it differs in the last bits.
 //!
 //! Source: PTX ISA 9.7.16.4.2 (descriptor), 9.7.16.10.7.2 and .3 (bytes of factors); CuTe's `tmem_sf_frg` and
-//! `InstrDescriptorBlockScaled` for the figures' lanes and columns. The upper two bits of a factors' address
+//! `InstrDescriptorBlockScaled` for the figures' lanes and columns, and where CUTLASS's kernels of `sm_103a` copy
+//! and name the factors of k = 96, of which a lies in shared memory here. The upper two bits of a factors' address
 //! are not looked at: CuTe passes the byte there, too. Found: factors that the quarters do not have alike, as
 //! the ISA asks for. Invariant: d is written at once.
 
@@ -44,7 +46,9 @@ const ROWS: u32 = 128;
 /// Lanes of a quarter, each of which has all factors.
 const QUARTER: u32 = 32;
 /// Elements of a row at most.
-const DEPTH: usize = 64;
+const DEPTH: usize = 96;
+/// Bytes of a row at most.
+const LINE_BYTES: usize = DEPTH / 2;
 
 /// What the descriptor of an instruction says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,6 +67,8 @@ pub(crate) struct ScaledShape {
     bytes: [u32; 2],
     /// Of both CTAs of a pair.
     paired: bool,
+    /// k is 96.
+    long: bool,
 }
 
 impl ScaledShape {
@@ -75,8 +81,9 @@ impl ScaledShape {
         if flag(2) {
             return not("a sparse a is not supported");
         }
-        if flag(31) {
-            return not("a k of 96 (sm_103a) is not supported");
+        let long = flag(31);
+        if long && kind == ScaledKind::One {
+            return not("a k of 96 is one of `.kind::mxf4` and `.kind::mxf4nvf4`");
         }
         let element = |code: u32| match kind {
             ScaledKind::One => TinyFloat::of(code),
@@ -100,11 +107,28 @@ impl ScaledShape {
             return not("scale factors of `ue4m3` are those of `.scale_vec::4X`");
         }
         let bytes = [bits(29, 2), bits(4, 2)];
-        if bytes.iter().any(|byte| byte % kind.factors() != 0) {
-            return not(&format!("scale factors from bytes {bytes:?} on, where {} are together", kind.factors()));
+        // Three factors begin at any byte, six at byte 0 or 2.
+        let together = if long { kind.factors() / 2 } else { kind.factors() };
+        if bytes.iter().any(|byte| byte % together != 0) {
+            return not(&format!("scale factors from bytes {bytes:?} on, where {together} are together"));
         }
         let negates = flag(13) != flag(14);
-        Ok(ScaledShape { kind, a, b, rows: ROWS, columns, negates, across, powers, bytes, paired })
+        Ok(ScaledShape { kind, a, b, rows: ROWS, columns, negates, across, powers, bytes, paired, long })
+    }
+
+    /// Elements of a row.
+    pub(super) fn depth(&self) -> u32 {
+        if self.long { 96 } else { self.kind.depth() }
+    }
+
+    /// Factors of a row.
+    fn factors(&self) -> u32 {
+        if self.long { self.kind.factors() * 3 / 2 } else { self.kind.factors() }
+    }
+
+    /// Bytes of a row.
+    pub(super) fn line_bytes(&self) -> usize {
+        if self.long { LINE_BYTES } else { ROW_BYTES }
     }
 }
 
@@ -127,16 +151,30 @@ impl ScaledOperands {
     /// What a descriptor says that is not supported.
     pub(crate) fn of(values: &TensorValues, kind: ScaledKind) -> Result<Self, TensorMisfit> {
         let shape = ScaledShape::of(kind, values.paired, values.instruction).map_err(TensorMisfit::Unsupported)?;
-        let shared = |descriptor, across| matrix_of(descriptor, across, 1, "a matrix of `tcgen05.mma`");
+        let shared = |descriptor, across| match shape.long {
+            true => long_matrix_of(descriptor),
+            false => matrix_of(descriptor, across, 1, "a matrix of `tcgen05.mma`"),
+        };
         let [a_across, b_across] = shape.across;
+        if shape.long && values.a_in_tensor_memory {
+            let what = "`tcgen05.mma` with a k of 96 and a in tensor memory is not supported";
+            return Err(TensorMisfit::Unsupported(what.to_owned()));
+        }
         let a = if values.a_in_tensor_memory { Err(values.a as u32) } else { Ok(shared(values.a, a_across)?) };
         Ok(ScaledOperands { shape, d: values.d, a, b: shared(values.b, b_across)?, scales: values.scales })
     }
 
     /// The address of each chunk of shared memory of a CTA that is read.
     pub(crate) fn chunks(&self) -> Vec<u32> {
-        let a = self.a.iter().flat_map(|a| a.chunks(0..self.shape.rows));
-        a.chain(self.b.chunks(0..self.columns_of_b())).collect()
+        let b = (&self.b, self.columns_of_b());
+        let matrices = self.a.iter().map(|a| (a, self.shape.rows)).chain([b]);
+        let chunks = |(matrix, lines): (&SharedMatrix, u32)| -> Vec<u32> {
+            match self.shape.long {
+                true => (0..lines).flat_map(|line| LONG_CHUNKS.map(|chunk| matrix.long_chunk(line, chunk))).collect(),
+                false => matrix.chunks(0..lines).collect(),
+            }
+        };
+        matrices.flat_map(chunks).collect()
     }
 
     /// Columns of b that a CTA has.
@@ -149,17 +187,26 @@ impl ScaledOperands {
     /// # Errors
     /// They are not in its shared memory.
     pub(super) fn load_b(&self, shared: &[u8]) -> Result<Vec<Line>, TensorMisfit> {
-        lines_of(&self.b, self.columns_of_b(), shared)
+        self.lines_of(&self.b, self.columns_of_b(), shared)
     }
 
     fn load_a(&self, memory: &mut TensorMemory, shared: &[u8]) -> Result<Vec<Line>, TensorMisfit> {
         match &self.a {
-            Ok(matrix) => lines_of(matrix, self.shape.rows, shared),
+            Ok(matrix) => self.lines_of(matrix, self.shape.rows, shared),
             Err(address) => {
                 let column = self.column(*address, ROW_BYTES as u32 / 4, memory)?;
-                Ok((0..self.shape.rows).map(|line| tensor_line(column, line, memory)).collect())
+                Ok((0..self.shape.rows).map(|line| padded(tensor_line(column, line, memory))).collect())
             }
         }
+    }
+
+    /// The first `number` lines of a matrix.
+    fn lines_of(&self, matrix: &SharedMatrix, number: u32, shared: &[u8]) -> Result<Vec<Line>, TensorMisfit> {
+        let line = |line| match self.shape.long {
+            true => long_line(matrix, line, shared),
+            false => shared_line(matrix, line, shared).map(padded),
+        };
+        (0..number).map(|number| line(number).map_err(TensorMisfit::Outside)).collect()
     }
 
     /// The first column of an address in tensor memory: it and those behind it are the CTA's.
@@ -179,35 +226,49 @@ impl ScaledOperands {
     fn scaled_lines(&self, of: usize, lines: &[Line], memory: &mut TensorMemory) -> Result<ScaledLines, TensorMisfit> {
         let shape = &self.shape;
         let element = [shape.a, shape.b][of];
-        let scales = self.column(self.scales[of] & 0x3fff_ffff, (lines.len() as u32).div_ceil(QUARTER), memory)?;
+        // A block of factors has room for 128 lines.
+        let (columns, block) = ((lines.len() as u32).div_ceil(QUARTER), 4 * (lines.len() as u32).div_ceil(128));
+        let words = (shape.bytes[of] + shape.factors()).div_ceil(4);
+        let scales = self.column(self.scales[of] & 0x3fff_ffff, block * (words - 1) + columns, memory)?;
         let in_tensor_memory = of == 0 && self.a.is_err();
-        let (depth, factors) = (shape.kind.depth() as usize, shape.kind.factors() as usize);
+        let (depth, factors) = (shape.depth() as usize, shape.factors() as usize);
         let mut all = Vec::with_capacity(lines.len());
         for (line, bytes) in (0..).zip(lines) {
             let mut values = [0.0; DEPTH];
             if shape.kind == ScaledKind::One {
-                values[..ROW_BYTES].copy_from_slice(&element.values(bytes, in_tensor_memory));
+                let row = bytes.first_chunk().expect("a row has 32 bytes");
+                values[..ROW_BYTES].copy_from_slice(&element.values(row, in_tensor_memory));
             } else {
                 values = packed_values(bytes);
             }
-            let word = self.scale_word([scales, line], of, memory)?;
+            let mut codes = [0; 8];
+            for n in 0..words {
+                let word = self.scale_word([scales + block * n, line], (of, n), memory)?;
+                codes[4 * n as usize..][..4].copy_from_slice(&word.to_le_bytes());
+            }
+            let codes = &codes[shape.bytes[of] as usize..];
             let scaled = std::array::from_fn(|k| {
                 // Beyond the depth there are zeros, with the last block's factor.
                 let block = (k * factors / depth).min(factors - 1);
-                f64::from(values[k])
-                    * scale_factor(shape.powers, (word >> (8 * (shape.bytes[of] as usize + block))) as u8)
+                f64::from(values[k]) * scale_factor(shape.powers, codes[block])
             });
             all.push(scaled);
         }
         Ok(ScaledLines(all))
     }
 
-    /// The word of tensor memory with the scale factors of a line.
+    /// A word of tensor memory with scale factors of a line: the `number`th of them.
     ///
     /// # Errors
     /// The quarters have several.
-    fn scale_word(&self, [column, line]: [u32; 2], of: usize, memory: &mut TensorMemory) -> Result<u32, TensorMisfit> {
-        let used = (u32::MAX >> (32 - 8 * self.shape.kind.factors())) << (8 * self.shape.bytes[of]);
+    fn scale_word(
+        &self,
+        [column, line]: [u32; 2],
+        (of, number): (usize, u32),
+        memory: &mut TensorMemory,
+    ) -> Result<u32, TensorMisfit> {
+        let all = (u64::MAX >> (64 - 8 * self.shape.factors())) << (8 * self.shape.bytes[of]);
+        let used = (all >> (32 * number)) as u32;
         let words: [u32; 4] = std::array::from_fn(|quarter| {
             *memory.cell(QUARTER * quarter as u32 + line % QUARTER, column + line / QUARTER)
         });
@@ -225,11 +286,36 @@ impl ScaledOperands {
 }
 
 /// The bytes of a row of a, or of a column of b.
-pub(super) type Line = [u8; ROW_BYTES];
+pub(super) type Line = [u8; LINE_BYTES];
 
-/// The first `number` lines of a matrix.
-fn lines_of(matrix: &SharedMatrix, number: u32, shared: &[u8]) -> Result<Vec<Line>, TensorMisfit> {
-    (0..number).map(|line| shared_line(matrix, line, shared).map_err(TensorMisfit::Outside)).collect()
+/// The chunks of a line of 48 bytes.
+const LONG_CHUNKS: [u32; 3] = [0, 1, 2];
+
+fn padded(row: [u8; ROW_BYTES]) -> Line {
+    let mut line = [0; LINE_BYTES];
+    line[..ROW_BYTES].copy_from_slice(&row);
+    line
+}
+
+/// A line of 48 bytes.
+///
+/// # Errors
+/// The address of what is not there.
+fn long_line(matrix: &SharedMatrix, line: u32, shared: &[u8]) -> Result<Line, u32> {
+    let mut bytes = [0; LINE_BYTES];
+    for (chunk, part) in LONG_CHUNKS.into_iter().zip(bytes.chunks_exact_mut(16)) {
+        let address = matrix.long_chunk(line, chunk);
+        part.copy_from_slice(shared.get(address as usize..address as usize + 16).ok_or(address)?);
+    }
+    Ok(bytes)
+}
+
+/// The matrix that a descriptor of lines of 48 bytes names.
+fn long_matrix_of(descriptor: u64) -> Result<SharedMatrix, TensorMisfit> {
+    SharedMatrix::of_long_lines(descriptor).ok_or_else(|| {
+        let needs = "needs a swizzle of 128 bytes without a base offset, and an address as leading offset";
+        TensorMisfit::Unsupported(format!("a matrix of `tcgen05.mma` with a k of 96 ({descriptor:#018x}) {needs}"))
+    })
 }
 
 /// Elements by their scale factors, zeros beyond the depth.
@@ -255,11 +341,10 @@ pub(crate) fn multiply_scaled(
     kind: ScaledKind,
     memory: &mut TensorMemory,
     shared: &[u8],
-) -> Result<ScaledShape, TensorMisfit> {
+) -> Result<(), TensorMisfit> {
     let operands = ScaledOperands::of(values, kind)?;
     let b = operands.load_b(shared)?;
-    multiply_scaled_rows(&operands, values.adds, &b, memory, shared)?;
-    Ok(operands.shape)
+    multiply_scaled_rows(&operands, values.adds, &b, memory, shared)
 }
 
 /// The rows of a CTA, by all columns of b.
@@ -283,7 +368,7 @@ pub(super) fn multiply_scaled_rows(
         a.0.iter_mut().flatten().for_each(|x| *x = -*x);
     }
     let singles = a.singles().zip(b.singles());
-    let depth = shape.kind.depth() as usize;
+    let depth = shape.depth() as usize;
     for (row, column) in (0..shape.rows).flat_map(|row| (0..shape.columns).map(move |column| (row, column))) {
         let cell = memory.cell(row, d + column);
         let start = if adds { f32::from_bits(*cell) } else { 0.0 };
@@ -317,8 +402,9 @@ mod tests {
             (ScaledKind::Two, base, "types of a and b"),
             (ScaledKind::Two, base | packed | 1 << 29, "2 are together"),
             (ScaledKind::Four, base | packed | 2 << 4, "4 are together"),
+            (ScaledKind::Four, base | packed | 1 << 31 | 1 << 4, "2 are together"),
             (ScaledKind::One, base ^ 1 << 23, "`.scale_vec::4X`"),
-            (ScaledKind::One, base | 1 << 31, "k of 96"),
+            (ScaledKind::One, base | 1 << 31, "a k of 96 is one of `.kind::mxf4`"),
             (ScaledKind::One, base | 1 << 2, "sparse"),
             (ScaledKind::One, base | 3 << 7 | 1 << 15, "lie across"),
             (ScaledKind::One, base ^ 12 << 24, "64 rows"),

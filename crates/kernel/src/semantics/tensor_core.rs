@@ -297,14 +297,13 @@ pub(crate) fn multiply_in_tensor_memory(
     values: &TensorValues,
     memory: &mut TensorMemory,
     shared: &[u8],
-) -> Result<ProductShape, TensorMisfit> {
+) -> Result<(), TensorMisfit> {
     let operands = TensorOperands::of(values)?;
     operands.place(operands.d, operands.shape.columns, memory)?;
     // All of b is brought into registers once, and 16 rows of a at a time.
     let b = operands.load_b(shared)?;
     let [masks @ .., _, _, _, _] = values.disabled;
-    multiply_rows(&operands, values, masks, b.iter(), memory, shared)?;
-    Ok(operands.shape)
+    multiply_rows(&operands, values, masks, b.iter(), memory, shared)
 }
 
 /// The rows of a CTA, by all of b, of which eight columns come at a time.

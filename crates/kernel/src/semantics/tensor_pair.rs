@@ -28,18 +28,15 @@ use super::tensor_core::{TensorMisfit, TensorOperands, TensorValues, multiply_ro
 /// other: a copy, by which it may travel.
 pub type PairColumns = Vec<u32>;
 
-/// Words of a column of b: 32 bytes.
-const LINE_WORDS: usize = 8;
-
 /// The columns of b in the shared memory of a CTA of a pair.
 ///
 /// # Errors
 /// What a descriptor says that is not supported, or is not there.
 pub(crate) fn columns_of_pair(values: &TensorValues, shared: &[u8]) -> Result<PairColumns, TensorMisfit> {
     if let TensorKind::Scaled(kind) = values.kind {
-        let lines = ScaledOperands::of(values, kind)?.load_b(shared)?;
-        let words = |line: &Line| line.chunks_exact(4).map(word_of).collect::<Vec<u32>>();
-        return Ok(lines.iter().flat_map(words).collect());
+        let operands = ScaledOperands::of(values, kind)?;
+        let (lines, bytes) = (operands.load_b(shared)?, operands.shape.line_bytes());
+        return Ok(lines.iter().flat_map(|line| line[..bytes].chunks_exact(4).map(word_of)).collect());
     }
     Ok(TensorOperands::of(values)?.load_b(shared)?.into_iter().flatten().flatten().collect())
 }
@@ -57,9 +54,12 @@ pub(crate) fn multiply_for_pair(
     shared: &[u8],
 ) -> Result<(), TensorMisfit> {
     if let TensorKind::Scaled(kind) = values.kind {
-        let line = |words: &[u32]| -> Line { std::array::from_fn(|n| words[n / 4].to_le_bytes()[n % 4]) };
-        let b: Vec<Line> = b.into_iter().flat_map(|words| words.chunks_exact(LINE_WORDS)).map(line).collect();
-        return multiply_scaled_rows(&ScaledOperands::of(values, kind)?, values.adds, &b, memory, shared);
+        let operands = ScaledOperands::of(values, kind)?;
+        let byte = |words: &[u32], n: usize| words.get(n / 4).map_or(0, |word| word.to_le_bytes()[n % 4]);
+        let line = |words: &[u32]| -> Line { std::array::from_fn(|n| byte(words, n)) };
+        let words = operands.shape.line_bytes() / 4;
+        let b: Vec<Line> = b.into_iter().flat_map(|columns| columns.chunks_exact(words)).map(line).collect();
+        return multiply_scaled_rows(&operands, values.adds, &b, memory, shared);
     }
     let operands = TensorOperands::of(values)?;
     let tile =
@@ -91,17 +91,12 @@ impl TensorValues {
     /// # Errors
     /// What the descriptor says that is not supported.
     pub(crate) fn work(&self) -> Result<(GroupElements, u32), TensorMisfit> {
-        let (elements, rows, columns) = match self.kind {
-            TensorKind::Scaled(kind) => {
-                let shape = ScaledOperands::of(self, kind)?.shape;
-                (self.kind.elements(), shape.rows, shape.columns)
-            }
-            _ => {
-                let shape = TensorOperands::of(self)?.shape;
-                (shape.elements, shape.rows, shape.columns)
-            }
-        };
-        Ok((elements, 2 * rows * columns * elements.depth()))
+        if let TensorKind::Scaled(kind) = self.kind {
+            let shape = ScaledOperands::of(self, kind)?.shape;
+            return Ok((self.kind.elements(), 2 * shape.rows * shape.columns * shape.depth()));
+        }
+        let shape = TensorOperands::of(self)?.shape;
+        Ok((shape.elements, 2 * shape.rows * shape.columns * shape.elements.depth()))
     }
 }
 

@@ -188,15 +188,13 @@ impl Warp {
         let mut works = Vec::new();
         for lane in lanes_of(lanes) {
             let values = self.tensor_values(inst, (kind, false), launch, lane);
-            let [rows, columns] = match kind {
-                TensorKind::Scaled(kind) => {
-                    multiply_scaled(&values, kind, memory, shared).map(|shape| [shape.rows, shape.columns])
-                }
-                _ => multiply_in_tensor_memory(&values, memory, shared).map(|shape| [shape.rows, shape.columns]),
+            let work = match kind {
+                TensorKind::Scaled(kind) => multiply_scaled(&values, kind, memory, shared),
+                _ => multiply_in_tensor_memory(&values, memory, shared),
             }
-            .map_err(|misfit| self.tensor_misfit(misfit, lane, launch))?;
-            let elements = kind.elements();
-            works.push(TensorWork { elements, operations: 2 * rows * columns * elements.depth() });
+            .and_then(|()| values.work());
+            let (elements, operations) = work.map_err(|misfit| self.tensor_misfit(misfit, lane, launch))?;
+            works.push(TensorWork { elements, operations });
         }
         Ok(works)
     }

@@ -7,7 +7,7 @@
 //! | `.kind::mxf4` | `::2X`, or nothing | `.block32` |
 //! | `.kind::mxf4nvf4` | `::2X`, `::4X` | `.block32`, `.block16` |
 //!
-//! Not supported: `.sp`, a k of 96 (`sm_103a`).
+//! Not supported: `.sp`. A k of 96 (`sm_103a`) is known when the product runs.
 
 use super::super::super::super::ir::{CopyShape, PaddedElements, ScaledKind, TensorCopy, TensorKind, TensorStep};
 use super::super::super::ast::{Instruction, OperandKind};
