@@ -1,16 +1,17 @@
-//! Products with scaled blocks (`tcgen05.mma ... .block_scale`, PTX ISA 9.7.16.10.7): d = (a scale_a) (b scale_b)
-//! + d of 128 rows of a CTA and 8 to 256 columns, in single precision.
+//! Products with scaled blocks (`tcgen05.mma ... .block_scale`, PTX ISA 9.7.16.10.7):
+//! d = (a scale_a) (b scale_b) + d of 128 rows of a CTA and 8 to 256 columns, in single precision.
 //!
 //! ```text
 //! descriptor of the instruction   5-4 byte of scale_b   9-7 a   12-10 b   13, 14 negate a, b
 //!                                 15, 16 across: a, b   22-17 columns / 8   23 factors: 0 ue4m3, 1 ue8m0
 //!                                 28-24 rows / 16   30-29 byte of scale_a   31 k = 96
 //! factors of row or column i      lane i % 32 of each quarter of the lanes, column i / 32 from the address on,
-//!                                 one, two or four bytes from that of the descriptor on; of k = 96 three or six,
-//!                                 which go on in byte 0 of the column 4 or, of more than 128 columns of b, 8 behind
+//!                                 one, two or four bytes from that of the descriptor on
+//! of k = 96                       three or six bytes, which go on in byte 0 four columns behind, or of more than
+//!                                 128 columns of b eight
 //! ```
-//! A row has 32 bytes of elements (`tiny.rs`), of k = 96 (`sm_103a`) 48, which its factors share in equal blocks. `ue8m0` is a power of
-//! two, 2^-127 to 2^127, or NaN (`0xff`); `ue4m3` is `e4m3` without its sign.
+//! A row has 32 bytes of elements (`tiny.rs`), of k = 96 (`sm_103a`) 48, which its factors share in equal
+//! blocks. `ue8m0` is a power of two, 2^-127 to 2^127, or NaN (`0xff`); `ue4m3` is `e4m3` without its sign.
 //!
 //! Of a pair of CTAs, each has 128 of 256 rows of a and of d, half of the columns of b (`tensor_pair`), and in
 //! its own tensor memory the factors of its rows of a and of *all* columns of b: so CUTLASS copies them
@@ -27,10 +28,10 @@
 //! before it scales it differs in the last bits.
 //!
 //! Source: PTX ISA 9.7.16.4.2 (descriptor), 9.7.16.10.7.2 and .3 (bytes of factors); CuTe's `tmem_sf_frg` and
-//! `InstrDescriptorBlockScaled` for the figures' lanes and columns, and where CUTLASS's kernels of `sm_103a` copy
-//! and name the factors of k = 96, of which a lies in shared memory here. The upper two bits of a factors' address
-//! are not looked at: CuTe passes the byte there, too. Found: factors that the quarters do not have alike, as
-//! the ISA asks for. Invariant: d is written at once.
+//! `InstrDescriptorBlockScaled` for the figures' lanes and columns; CUTLASS's kernels of `sm_103a` for the
+//! factors of k = 96, of which a lies in shared memory here. The upper two bits of a factors' address are not
+//! looked at: CuTe passes the byte there, too. Found: factors that the quarters do not have alike, as the ISA
+//! asks for. Invariant: d is written at once.
 
 use super::super::alu::TinyFloat;
 use super::super::ir::ScaledKind;

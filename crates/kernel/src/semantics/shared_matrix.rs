@@ -23,7 +23,8 @@
 //!
 //! Lines of 48 bytes (`tcgen05` with a k of 96) have a third chunk, and the leading offset is an address (bit
 //! 52): where a line leaves its row of 128 bytes, it goes on in the row of that number from there, so that a
-//! tile's last elements may lie in the next stage of a ring (PTX ISA 9.7.16.4.1; CUTLASS's kernels of `sm_103a`).
+//! tile's last elements may lie in the next stage of a ring (PTX ISA 9.7.16.4.1, CUTLASS's kernels of
+//! `sm_103a`).
 //!
 //! Not modelled: the ISA's reserved bits, which are not looked at. Addresses are not taken modulo 256 KB:
 //! those beyond shared memory are faults.

@@ -3,7 +3,8 @@
 //!
 //! A product of a pair is begun by a thread of either CTA ([`Warp::pair_products`]) and done apart for each
 //! CTA: it reads its columns of b ([`pair_columns`]), and with those of both it makes its rows
-//! ([`multiply_pair`]). A copy to the tensor memories of both CTAs is one of each ([`copy_pair`]). Each step needs one CTA's memories alone, so that the two may lie in two SMs.
+//! ([`multiply_pair`]). A copy to the tensor memories of both CTAs is one of each ([`copy_pair`]). Each step
+//! needs one CTA's memories alone, so that the two may lie in two SMs.
 //!
 //! Source: PTX ISA 9.7.16. Invariant: functional driver and timed machine both compute here.
 

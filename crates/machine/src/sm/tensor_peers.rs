@@ -2,8 +2,8 @@
 //! answers are under way, arrivals that wait for these, and where the other CTA is. What becomes of it is in
 //! `tensor_pair`.
 //!
-//! Invariant: work of a CTA is answered, and its own part done, in the order of issue; messages leave in the event in
-//! which they are made.
+//! Invariant: work of a CTA is answered, and its own part done, in the order of issue; messages leave in the
+//! event in which they are made.
 
 use std::collections::VecDeque;
 
