@@ -58,6 +58,7 @@ pub(super) fn step_pair(
             let Some(address) = address else { return Ok(false) };
             warp.write_tensor_result(inst.dst[0], lanes, address);
         }
+        // Its half of the work would be nobody's.
         TensorStep::MultiplyPair(_) | TensorStep::CopyPair(_) if cluster.phases.has_ended(peer) => {
             return Err(fault(warp, wrong(ClusterMisuse::Ended(peer)), first));
         }
@@ -90,6 +91,7 @@ pub(super) fn step_pair(
                     })?;
                 }
             }
+            // One descriptor, which names a place in the shared memory of each.
             for (lane, values) in warp.pair_copies(inst, copy, launch, lanes) {
                 let (tensors, memories) = (&mut cluster.tensors, &cluster.memories);
                 let own = copy_pair(&values, memory, shared, launch);

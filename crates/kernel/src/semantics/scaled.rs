@@ -13,8 +13,8 @@
 //! A row has 32 bytes of elements (`tiny.rs`), of k = 96 (`sm_103a`) 48, which its factors share in equal
 //! blocks. `ue8m0` is a power of two, 2^-127 to 2^127, or NaN (`0xff`); `ue4m3` is `e4m3` without its sign.
 //!
-//! Of a pair of CTAs, each has 128 of 256 rows of a and of d, half of the columns of b (`tensor_pair`), and in
-//! its own tensor memory the factors of its rows of a and of *all* columns of b: so CUTLASS copies them
+//! Of a pair of CTAs, each has 128 of 256 rows of a and of d, half of the columns of b (`tensor_pair`), and
+//! in its own tensor memory the factors of its rows of a and of *all* columns of b: so CUTLASS copies them
 //! (`sm100_blockscaled_mma_warpspecialized.hpp`; CuTe's `ScaleFactorDuplicated4by1`), and here each CTA
 //! multiplies by what it has. Not supported: 128 rows of a pair, of which no source says which rows of a the
 //! factors of the odd CTA are.
@@ -187,11 +187,11 @@ impl ScaledOperands {
     ///
     /// # Errors
     /// They are not in its shared memory.
-    pub(super) fn load_b(&self, shared: &[u8]) -> Result<Vec<Line>, TensorMisfit> {
+    pub(super) fn load_b(&self, shared: &[u8]) -> Result<Vec<RowBytes>, TensorMisfit> {
         self.lines_of(&self.b, self.columns_of_b(), shared)
     }
 
-    fn load_a(&self, memory: &mut TensorMemory, shared: &[u8]) -> Result<Vec<Line>, TensorMisfit> {
+    fn load_a(&self, memory: &mut TensorMemory, shared: &[u8]) -> Result<Vec<RowBytes>, TensorMisfit> {
         match &self.a {
             Ok(matrix) => self.lines_of(matrix, self.shape.rows, shared),
             Err(address) => {
@@ -202,7 +202,7 @@ impl ScaledOperands {
     }
 
     /// The first `number` lines of a matrix.
-    fn lines_of(&self, matrix: &SharedMatrix, number: u32, shared: &[u8]) -> Result<Vec<Line>, TensorMisfit> {
+    fn lines_of(&self, matrix: &SharedMatrix, number: u32, shared: &[u8]) -> Result<Vec<RowBytes>, TensorMisfit> {
         let line = |line| match self.shape.long {
             true => long_line(matrix, line, shared),
             false => shared_line(matrix, line, shared).map(padded),
@@ -224,7 +224,12 @@ impl ScaledOperands {
     }
 
     /// Elements of lines, each by the scale factor of its block: of a where `of` is 0, else of b.
-    fn scaled_lines(&self, of: usize, lines: &[Line], memory: &mut TensorMemory) -> Result<ScaledLines, TensorMisfit> {
+    fn scaled_lines(
+        &self,
+        of: usize,
+        lines: &[RowBytes],
+        memory: &mut TensorMemory,
+    ) -> Result<ScaledLines, TensorMisfit> {
         let shape = &self.shape;
         let element = [shape.a, shape.b][of];
         // A block of factors has room for 128 lines.
@@ -287,12 +292,12 @@ impl ScaledOperands {
 }
 
 /// The bytes of a row of a, or of a column of b.
-pub(super) type Line = [u8; LINE_BYTES];
+pub(super) type RowBytes = [u8; LINE_BYTES];
 
 /// The chunks of a line of 48 bytes.
 const LONG_CHUNKS: [u32; 3] = [0, 1, 2];
 
-fn padded(row: [u8; ROW_BYTES]) -> Line {
+fn padded(row: [u8; ROW_BYTES]) -> RowBytes {
     let mut line = [0; LINE_BYTES];
     line[..ROW_BYTES].copy_from_slice(&row);
     line
@@ -302,7 +307,7 @@ fn padded(row: [u8; ROW_BYTES]) -> Line {
 ///
 /// # Errors
 /// The address of what is not there.
-fn long_line(matrix: &SharedMatrix, line: u32, shared: &[u8]) -> Result<Line, u32> {
+fn long_line(matrix: &SharedMatrix, line: u32, shared: &[u8]) -> Result<RowBytes, u32> {
     let mut bytes = [0; LINE_BYTES];
     for (chunk, part) in LONG_CHUNKS.into_iter().zip(bytes.chunks_exact_mut(16)) {
         let address = matrix.long_chunk(line, chunk);
@@ -355,7 +360,7 @@ pub(crate) fn multiply_scaled(
 pub(super) fn multiply_scaled_rows(
     operands: &ScaledOperands,
     adds: bool,
-    b: &[Line],
+    b: &[RowBytes],
     memory: &mut TensorMemory,
     shared: &[u8],
 ) -> Result<(), TensorMisfit> {

@@ -21,7 +21,7 @@ use super::super::fault::FaultKind;
 use super::super::ir::{GroupElements, LANES, TensorKind};
 use super::super::tensor_memory::TensorMemory;
 use super::V32;
-use super::scaled::{Line, ScaledOperands, multiply_scaled_rows};
+use super::scaled::{RowBytes, ScaledOperands, multiply_scaled_rows};
 use super::tensor_core::{TensorMisfit, TensorOperands, TensorValues, multiply_rows};
 
 /// The columns of b that a CTA has, as registers, or of scaled blocks as the words of one column behind the
@@ -56,9 +56,9 @@ pub(crate) fn multiply_for_pair(
     if let TensorKind::Scaled(kind) = values.kind {
         let operands = ScaledOperands::of(values, kind)?;
         let byte = |words: &[u32], n: usize| words.get(n / 4).map_or(0, |word| word.to_le_bytes()[n % 4]);
-        let line = |words: &[u32]| -> Line { std::array::from_fn(|n| byte(words, n)) };
+        let line = |words: &[u32]| -> RowBytes { std::array::from_fn(|n| byte(words, n)) };
         let words = operands.shape.line_bytes() / 4;
-        let b: Vec<Line> = b.into_iter().flat_map(|columns| columns.chunks_exact(words)).map(line).collect();
+        let b: Vec<RowBytes> = b.into_iter().flat_map(|columns| columns.chunks_exact(words)).map(line).collect();
         return multiply_scaled_rows(&operands, values.adds, &b, memory, shared);
     }
     let operands = TensorOperands::of(values)?;
@@ -80,10 +80,10 @@ impl TensorValues {
     /// # Errors
     /// What a descriptor says that is not supported.
     pub(crate) fn chunks(&self) -> Result<Vec<u32>, TensorMisfit> {
-        match self.kind {
-            TensorKind::Scaled(kind) => ScaledOperands::of(self, kind).map(|operands| operands.chunks()),
-            _ => TensorOperands::of(self).map(|operands| operands.chunks()),
+        if let TensorKind::Scaled(kind) = self.kind {
+            return ScaledOperands::of(self, kind).map(|operands| operands.chunks());
         }
+        TensorOperands::of(self).map(|operands| operands.chunks())
     }
 
     /// What a CTA's part takes: elements, and multiplications and additions.

@@ -18,8 +18,8 @@
 //! cycle in which it begins where it was issued, or in which the other is free. It is done when both are; a
 //! program counts on its results behind an arrival only, which waits for the answer.
 //!
-//! A copy is done here behind the products before it, whose rows wait for their answers, and before those after
-//! it, so that each finds the scale factors of its turn.
+//! A copy is done here behind the products before it, whose rows wait for their answers, and before those
+//! after it, so that each finds the scale factors of its turn.
 //!
 //! SMs take columns for a pair in the order of their numbers, so that no two pairs wait for each other.
 //!

@@ -1,6 +1,6 @@
-//! What an SM keeps of pairs of CTAs in tensor memory: who asks for columns of both, products and copies whose
-//! answers are under way, arrivals that wait for these, and where the other CTA is. What becomes of it is in
-//! `tensor_pair`.
+//! What an SM keeps of pairs of CTAs in tensor memory: who asks for columns of both, products and copies
+//! whose answers are under way, arrivals that wait for these, and where the other CTA is. What becomes of it
+//! is in `tensor_pair`.
 //!
 //! Invariant: work of a CTA is answered, and its own part done, in the order of issue; messages leave in the
 //! event in which they are made.
