@@ -84,7 +84,7 @@ impl Case {
         let (at, within) = (48 * product / 128, 48 * product % 128);
         let next = at + usize::from(within + 48 > 128);
         let [start, next] = [first + tile * at + within, first + tile * next].map(|byte| byte as u64 / 16);
-        start | next << 16 | 1024 / 16 << 32 | 1 << 46 | 1 << 52 | 2 << 61
+        start | next << 16 | 64 << 32 | 1 << 46 | 1 << 52 | 2 << 61
     }
 
     fn text(&self) -> String {
@@ -170,7 +170,7 @@ impl Case {
         for (of, start, tile) in [(0, 0, a), (1, 3 * a, b)] {
             for (line, k) in (0..self.lines(of)).flat_map(|line| (0..K).map(move |k| (line, k))) {
                 let (byte, row) = (k / 2, line % 8);
-                let chunk = byte % 128 / 16 ^ row;
+                let chunk = (byte % 128 / 16) ^ row;
                 let at = start + byte / 128 * tile + 1024 * (line / 8) + 128 * row + 16 * chunk + byte % 16;
                 let code = mixed(of, rank * self.lines(of) + line, k) % 16;
                 image[at] |= (code << (4 * (k % 2))) as u8;
