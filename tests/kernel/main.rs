@@ -28,6 +28,7 @@ mod products;
 mod recursion;
 mod scaled;
 mod scaled_fragments;
+mod scaled_long;
 mod sparse;
 mod surfaces;
 mod syntax;

@@ -1,5 +1,5 @@
 //! Products with scaled blocks (`tcgen05.mma ... .block_scale`), of elements of 6 and 4 bits, and copies to tensor memory
-//! (`tcgen05.cp`), beside plain sums: elements and scale factors are decoded by the OCP Microscaling Formats (MX)
+//! (`tcgen05.cp`), of one CTA and of pairs, beside plain sums: elements and scale factors are decoded by the OCP Microscaling Formats (MX)
 //! Specification 1.0, and lie where the figures of the PTX ISA have them (9.7.16.10.4, 9.7.16.10.7, 9.7.16.2.3).
 //!
 //! Nothing here is taken from the simulator but its rule of rounding, which is its choice: sums are taken in the order of k.
@@ -83,6 +83,8 @@ struct Case {
     copied: bool,
     /// The least exponent of scale factors, and how many there are.
     exponents: (usize, usize),
+    /// A pair of CTAs has the product, and this rank issues it.
+    issuer: Option<usize>,
 }
 
 const CASE: Case = Case {
@@ -100,11 +102,14 @@ const CASE: Case = Case {
     adds: true,
     copied: false,
     exponents: (120, 15),
+    issuer: None,
 };
 
 const MX4: Case = Case { kind: "mxf4.block_scale.block32", a: E2M1, b: E2M1, ..CASE };
 const NV4: Case = Case { kind: "mxf4nvf4.block_scale.block16", block: 16, floats: true, ..MX4 };
 const TINY: Case = Case { kind: "f8f6f4", block: 0, ..CASE };
+/// A product of a pair: each CTA has half of the rows of a and half of the columns of b.
+const PAIR: Case = Case { rows: 256, issuer: Some(0), ..CASE };
 
 fn mixed(seed: usize, line: usize, k: usize) -> usize {
     (line * 7919 + k * 104_729 + seed * 6151 + line * k * 31) % 1_000_003
@@ -130,8 +135,18 @@ impl Case {
         Layout { width: self.width, across: self.across[of] }
     }
 
+    fn ctas(&self) -> usize {
+        if self.issuer.is_some() { 2 } else { 1 }
+    }
+
+    /// Rows of a, or columns of b, in the shared memory of a CTA.
+    fn lines(&self, of: usize) -> usize {
+        [self.rows, self.columns][of] / self.ctas()
+    }
+
+    /// The lane of a row of a CTA.
     fn lane(&self, row: usize) -> usize {
-        if self.rows == 128 { row } else { 32 * (row / 16) + row % 16 }
+        if self.rows == 64 { 32 * (row / 16) + row % 16 } else { row }
     }
 
     fn code(&self, of: usize, line: usize, k: usize) -> u32 {
@@ -199,22 +214,24 @@ impl Case {
             | (self.rows as u32 / 16) << 24
     }
 
-    /// The word of a lane and column of tensor memory with scale factors: of a, then of b.
-    fn scale_word(&self, lane: usize, column: usize) -> u32 {
+    /// The word of a lane and column of a CTA's tensor memory with scale factors: of its rows of a, then of all
+    /// columns of b.
+    fn scale_word(&self, rank: usize, lane: usize, column: usize) -> u32 {
         let (of, within, each) = if column < SCALES_B { (0, column - SCALES_A, 4) } else { (1, column - SCALES_B, 8) };
         let line = lane % 32 + 32 * (within % each);
-        let lines = [self.rows, self.columns][of];
+        let (first, lines) = [(rank * self.lines(0), self.lines(0)), (0, self.columns)][of];
         let bytes = std::array::from_fn(|n| {
             let block = 4 * (within / each) + n;
-            if line < lines && block < SLICES * self.factors() { self.scale_code(of, line, block) } else { 0 }
+            let has = line < lines && block < SLICES * self.factors();
+            if has { self.scale_code(of, first + line, block) } else { 0 }
         });
         u32::from_le_bytes(bytes)
     }
 
     /// Bytes of the tile of a, of both tiles, and of these and the images of scale factors.
     fn tiles(&self) -> [usize; 3] {
-        let both = (self.rows + self.columns.next_multiple_of(8)) * 128;
-        [self.rows * 128, both, both.next_multiple_of(1024) + 512 * (END - SCALES_A) / 4]
+        let both = (self.lines(0) + self.lines(1).next_multiple_of(8)) * 128;
+        [self.lines(0) * 128, both, both.next_multiple_of(1024) + 512 * (END - SCALES_A) / 4]
     }
 
     fn text(&self) -> String {
@@ -241,7 +258,7 @@ impl Case {
             for (n, column) in (SCALES_A..END).step_by(4).enumerate() {
                 body += &format!(
                     "add.u64 da, base, {}; or.b64 da, da, 0x400800000000;\n\
-                     @first tcgen05.cp.cta_group::1.32x128b.warpx4 [taddr+{column}], da;\n",
+                     @issues tcgen05.cp.cta_group::1.32x128b.warpx4 [taddr+{column}], da;\n",
                     (images + 512 * n) / 16
                 );
             }
@@ -261,7 +278,7 @@ impl Case {
             };
             let adds = if slice == 0 && !self.adds { "!p" } else { "p" };
             body += &format!(
-                "@first tcgen05.mma.cta_group::1.kind::{} [taddr], {a}, db, idesc, {scales}{adds};\n",
+                "@issues tcgen05.mma.cta_group::1.kind::{} [taddr], {a}, db, idesc, {scales}{adds};\n",
                 self.kind
             );
         }
@@ -272,37 +289,63 @@ impl Case {
                 4 * column
             );
         }
-        format!(
-            ".version 8.8 .target sm_100a .address_size 64 .visible .entry k(.param .u64 input, .param .u64 output) {{\n\
-             .reg .b64 in, out, ta, at, da, db, base; .reg .b32 t, n, w, x, taddr, own, idesc;\n\
-             .reg .pred p, q, first, warp0; .shared .align 1024 .b8 tile[{shared}];\n\
+        let (sync, directive, arrival) = match self.issuer {
+            None => ("bar.sync 0;", "", "b64 [w]"),
+            Some(_) => (
+                "barrier.cluster.arrive; barrier.cluster.wait;",
+                ".reqnctapercluster 2",
+                "multicast::cluster.b64 [w], x",
+            ),
+        };
+        let text = format!(
+            ".version 8.8 .target sm_100a .address_size 64 .visible .entry k(.param .u64 input, .param .u64 output)\n\
+             {directive} {{ .reg .b64 in, out, ta, at, da, db, base; .reg .b32 t, n, w, x, taddr, own, idesc, rank;\n\
+             .reg .pred p, q, first, issues, warp0; .shared .align 1024 .b8 tile[{shared}];\n\
              .shared .align 8 .b64 done; .shared .align 4 .b32 place;\n\
-             ld.param.u64 in, [input]; ld.param.u64 out, [output]; mov.u32 t, %tid.x;\n\
+             ld.param.u64 in, [input]; ld.param.u64 out, [output]; mov.u32 t, %tid.x; mov.u32 rank, %cluster_ctarank;\n\
+             mul.wide.u32 at, rank, {input}; add.u64 in, in, at; mul.wide.u32 at, rank, {output}; add.u64 out, out, at;\n\
              mul.wide.u32 ta, t, {row}; add.u64 ta, in, ta; mul.wide.u32 at, t, {out}; add.u64 out, out, at;\n\
              mul.wide.u32 at, t, 4; add.u64 at, in, at; shl.b32 n, t, 2;\n\
              FILL: ld.global.b32 w, [at]; mov.u32 x, tile; add.u32 x, x, n; st.shared.b32 [x], w;\n\
              add.u64 at, at, 512; add.u32 n, n, 512; setp.lt.u32 q, n, {shared}; @q bra FILL;\n\
              setp.lt.u32 warp0, t, 32; setp.eq.u32 first, t, 0; setp.ge.u32 p, t, 0;\n\
+             setp.eq.u32 issues, rank, {issuer}; and.pred issues, issues, first;\n\
              @warp0 tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [place], 512;\n\
              @first mbarrier.init.shared.b64 [done], 1;\n\
              fence.proxy.async; bar.sync 0;\n\
-             mov.u32 w, tile; shr.u32 w, w, 4; cvt.u64.u32 base, w; ld.shared.b32 taddr, [place];\n\
+             mov.u32 w, tile; shr.u32 w, w, 4; and.b32 w, w, 16383; cvt.u64.u32 base, w; ld.shared.b32 taddr, [place];\n\
              shr.u32 own, t, 5; shl.b32 own, own, 21; add.u32 own, own, taddr;\n\
-             {memory}tcgen05.wait::st.sync.aligned;\ntcgen05.fence::before_thread_sync; bar.sync 0;\n\
+             {memory}tcgen05.wait::st.sync.aligned;\ntcgen05.fence::before_thread_sync; {sync}\n\
              tcgen05.fence::after_thread_sync;\n{body}\
-             @first tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [done];\n\
+             mov.u32 w, done; mov.b32 x, 3;\n\
+             @issues tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.{arrival};\n\
              WAIT: mbarrier.try_wait.parity.shared.b64 q, [done], 0; @!q bra WAIT;\n\
-             {sums}bar.sync 0; @warp0 tcgen05.dealloc.cta_group::1.sync.aligned.b32 taddr, 512; ret; }}",
+             {sums}{sync} @warp0 tcgen05.dealloc.cta_group::1.sync.aligned.b32 taddr, 512; ret; }}",
             out = 4 * self.columns,
-        )
+            input = self.input_bytes(),
+            output = LANES * 4 * self.columns,
+            issuer = self.issuer.unwrap_or(0),
+        );
+        text.replace("cta_group::1", &format!("cta_group::{}", self.ctas()))
     }
 
+    /// Bytes of input of a CTA.
+    fn input_bytes(&self) -> usize {
+        self.tiles()[2] + 32 * SLICES + LANES * (128 + 4 * (END - SCALES_A))
+    }
+
+    /// What the CTAs read, one behind the other.
     fn input(&self) -> Vec<u8> {
+        (0..self.ctas()).flat_map(|rank| self.input_of(rank)).collect()
+    }
+
+    fn input_of(&self, rank: usize) -> Vec<u8> {
         let [a_bytes, both, shared] = self.tiles();
         let mut image = vec![0; shared];
-        for (of, start, lines) in [(0, 0, self.rows), (1, a_bytes, self.columns)] {
+        let matrices = [(0, 0, self.lines(0)), (1, a_bytes, self.lines(1))];
+        for (of, start, lines) in matrices {
             for line in 0..lines {
-                for (k, byte) in self.line(of, line, false).into_iter().enumerate() {
+                for (k, byte) in self.line(of, lines * rank + line, false).into_iter().enumerate() {
                     image[start + self.layout(of).place(lines, line, k, 8).0] = byte;
                 }
             }
@@ -311,21 +354,21 @@ impl Case {
         for (row, column) in (0..32).flat_map(|row| (SCALES_A..END).map(move |column| (row, column))) {
             let (copy, within) = ((column - SCALES_A) / 4, (column - SCALES_A) % 4);
             let at = images + 512 * copy + 128 * (row / 8) + 16 * (row % 8) + 4 * within;
-            image[at..at + 4].copy_from_slice(&self.scale_word(row, column).to_le_bytes());
+            image[at..at + 4].copy_from_slice(&self.scale_word(rank, row, column).to_le_bytes());
         }
         let mode = [(1, 0u64), (8, 2), (4, 4), (2, 6)].iter().find(|(width, _)| *width == self.width).unwrap().1;
         for slice in 0..SLICES {
-            for (of, start, lines) in [(0, 0, self.rows), (1, a_bytes, self.columns)] {
+            for (of, start, lines) in matrices {
                 let offsets = self.layout(of).offsets_of(start, lines, slice, 8);
                 image.extend((offsets | 1 << 46 | mode << 61).to_le_bytes());
             }
             image.extend(self.instruction(slice).to_le_bytes());
             image.extend([0; 12]);
         }
-        let row_of = |lane: usize| (0..self.rows).find(|&row| self.lane(row) == lane);
+        let row_of = |lane: usize| (0..self.lines(0)).find(|&row| self.lane(row) == lane);
         for lane in 0..LANES {
-            image.extend(row_of(lane).map_or([0; 128], |row| self.line(0, row, true)));
-            (SCALES_A..END).for_each(|column| image.extend(self.scale_word(lane, column).to_le_bytes()));
+            image.extend(row_of(lane).map_or([0; 128], |row| self.line(0, self.lines(0) * rank + row, true)));
+            (SCALES_A..END).for_each(|column| image.extend(self.scale_word(rank, lane, column).to_le_bytes()));
         }
         image
     }
@@ -340,8 +383,9 @@ impl Case {
 
     fn run(&self) -> Ran {
         let input = self.input();
-        let output = LANES * 4 * self.columns;
-        run_text(&self.text(), &Setup { input: &input, output, shape: (1, 128), ..Setup::default() })
+        let ctas = self.ctas() as u32;
+        let output = self.ctas() * LANES * 4 * self.columns;
+        run_text(&self.text(), &Setup { input: &input, output, shape: (ctas, 128), ..Setup::default() })
     }
 
     fn check(&self) {
@@ -350,7 +394,8 @@ impl Case {
         let words = ran.u32s();
         let mut distinct = Vec::new();
         for (row, column) in (0..self.rows).flat_map(|row| (0..self.columns).map(move |column| (row, column))) {
-            let found = f32::from_bits(words[self.lane(row) * self.columns + column]);
+            let (rank, row_of_cta) = (row / self.lines(0), row % self.lines(0));
+            let found = f32::from_bits(words[(LANES * rank + self.lane(row_of_cta)) * self.columns + column]);
             let expected = self.sum(row, column);
             assert_eq!(found.to_bits(), expected.to_bits(), "{self:?}: {row}, {column}: {found}, {expected}");
             distinct.push(found.to_bits());
@@ -372,6 +417,23 @@ fn each_kind_with_its_scale_factors_from_shared_and_tensor_memory() {
             }
         }
     }
+}
+
+#[test]
+fn each_kind_of_a_pair_with_its_scale_factors_from_shared_and_tensor_memory() {
+    let of = |case: Case| Case { rows: PAIR.rows, issuer: PAIR.issuer, ..case };
+    for case in [PAIR, of(MX4), of(NV4), of(Case { floats: false, ..NV4 })] {
+        for (a_in_tensor_memory, copied, issuer) in
+            [(false, false, 1), (true, false, 0), (false, true, 0), (true, true, 1)]
+        {
+            Case { a_in_tensor_memory, copied, issuer: Some(issuer), ..case }.check();
+        }
+    }
+    for columns in [48, 144, 256] {
+        Case { columns, copied: true, ..of(NV4) }.check();
+    }
+    Case { across: [true, true], columns: 256, copied: true, a: E5M2, ..PAIR }.check();
+    Case { negated: [true, false], adds: false, a: E2M3, b: E3M2, ..PAIR }.check();
 }
 
 #[test]
@@ -437,6 +499,12 @@ fn scale_factors_far_from_1_lose_nothing() {
 /// A kernel whose first thread copies by this instruction from shared memory, whose word n has n, to tensor memory that has
 /// ones; every cell of eight columns.
 fn copied(shape: &str, descriptor: u64, fill: &str) -> Ran {
+    let text = copies(shape, descriptor, fill);
+    run_text(&text, &Setup { output: LANES * 32, shape: (1, 128), ..Setup::default() })
+}
+
+/// Its text.
+fn copies(shape: &str, descriptor: u64, fill: &str) -> String {
     let loads: String = (0..8)
         .map(|n| {
             format!(
@@ -447,7 +515,7 @@ fn copied(shape: &str, descriptor: u64, fill: &str) -> Ran {
         })
         .collect();
     let ones: String = (0..8).map(|n| format!("tcgen05.st.sync.aligned.32x32b.x1.b32 [own+{n}], {{w}};\n")).collect();
-    let text = format!(
+    format!(
         ".version 8.8 .target sm_100a .address_size 64 .visible .entry k(.param .u64 input, .param .u64 output) {{\n\
          .reg .b64 out, at, d; .reg .b32 t, n, w, x, taddr, own; .reg .pred q, first, warp0;\n\
          .shared .align 1024 .b8 tile[8192]; .shared .align 8 .b64 done; .shared .align 4 .b32 place;\n\
@@ -466,8 +534,36 @@ fn copied(shape: &str, descriptor: u64, fill: &str) -> Ran {
          @first tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [done];\n\
          WAIT: mbarrier.try_wait.parity.shared.b64 q, [done], 0; @!q bra WAIT;\n\
          {loads}bar.sync 0; @warp0 tcgen05.dealloc.cta_group::1.sync.aligned.b32 taddr, 32; ret; }}"
-    );
-    run_text(&text, &Setup { output: LANES * 32, shape: (1, 128), ..Setup::default() })
+    )
+}
+
+/// The same kernel, of a pair of CTAs whose words differ by 10000 and of which one copies.
+fn copied_in_both(shape: &str, descriptor: u64, issuer: usize, change: impl Fn(String) -> String) -> Ran {
+    let text = copies(shape, descriptor, "mad.lo.u32 w, rank, 10000, n;");
+    let barrier = "barrier.cluster.arrive; barrier.cluster.wait;";
+    let text = text
+        .replace("u64 output) {", "u64 output)\n.reqnctapercluster 2 {")
+        .replace("taddr, own; .reg .pred q,", "taddr, own, rank; .reg .pred issues, q,")
+        .replace(
+            "mov.u32 t, %tid.x;",
+            "mov.u32 t, %tid.x; mov.u32 rank, %cluster_ctarank; shl.b32 n, rank, 7; add.u32 n, n, t;",
+        )
+        .replace("mul.wide.u32 at, t, 32;", "mul.wide.u32 at, n, 32;")
+        .replace(
+            "setp.eq.u32 first, t, 0;",
+            &format!("setp.eq.u32 first, t, 0; setp.eq.u32 issues, rank, {issuer}; and.pred issues, issues, first;"),
+        )
+        .replace("wait::st.sync.aligned; bar.sync 0;", &format!("wait::st.sync.aligned; {barrier}"))
+        .replace("shr.u32 w, w, 4; cvt", "shr.u32 w, w, 4; and.b32 w, w, 16383; cvt")
+        .replace("@first tcgen05.cp", "@issues tcgen05.cp")
+        .replace(
+            "@first tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [done];",
+            "mov.u32 w, done; mov.b32 x, 3;\n\
+             @issues tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [w], x;",
+        )
+        .replace("bar.sync 0; @warp0", &format!("{barrier} @warp0"))
+        .replace("cta_group::1", "cta_group::2");
+    run_text(&change(text), &Setup { output: 2 * LANES * 32, shape: (2, 128), ..Setup::default() })
 }
 
 /// A descriptor of these bytes, from the tile's start on, and a swizzle.
@@ -506,6 +602,38 @@ fn each_shape_of_a_copy_fills_the_lanes_that_the_isa_names() {
             }
         }
     }
+}
+
+#[test]
+fn a_copy_of_a_pair_is_one_of_each_cta_from_its_own_shared_memory() {
+    for (shape, issuer) in [("32x128b.warpx4", 0), ("32x128b.warpx4", 1), ("128x128b", 0)] {
+        let ran = copied_in_both(shape, descriptor([1024, 128, 256], 0), issuer, |text| text);
+        ran.result.as_ref().unwrap_or_else(|fault| panic!("{shape}: {fault}"));
+        for (at, found) in ran.u32s().into_iter().enumerate() {
+            let (rank, lane, column) = (at / 8 / LANES, at / 8 % LANES, at % 8);
+            let row = if shape == "128x128b" { lane } else { lane % 32 };
+            let word = (1024 + 256 * (row / 8) + 16 * (row % 8)) / 4 + column;
+            let expected = if column < 4 { (word + 10000 * rank) as u32 } else { u32::MAX };
+            assert_eq!(found, expected, "{shape}, CTA {issuer} issues: rank {rank}, lane {lane}, column {column}");
+        }
+    }
+    let told = |issuer: usize, change: &dyn Fn(String) -> String| {
+        let ran = copied_in_both("32x128b.warpx4", descriptor([1024, 128, 256], 0), issuer, change);
+        ran.result.expect_err("a fault").to_string()
+    };
+    let found = told(0, &|text| text.replacen("[taddr], d;", "[taddr+29], d;", 1));
+    assert!(found.contains("to lanes 0 to 127 and columns 29 to 32"), "{found}");
+    let found = told(0, &|text| text.replacen("add.u64 d, d, ", "add.u64 d, d, 512; add.u64 d, d, ", 1));
+    assert!(found.contains("read by `tcgen05.cp.cta_group::2`"), "{found}");
+    // The even CTA has ended.
+    let found = told(1, &|text| {
+        let text = text.replacen("@issues tcgen05.cp", "setp.eq.u32 q, rank, 0; @q bra END;\n@issues tcgen05.cp", 1);
+        text.replace(
+            "ret; }",
+            "END: bar.sync 0; @warp0 tcgen05.dealloc.cta_group::2.sync.aligned.b32 taddr, 32; ret; }",
+        )
+    });
+    assert!(found.contains("has ended"), "{found}");
 }
 
 #[test]
@@ -562,6 +690,24 @@ fn what_is_not_defined_or_not_supported_is_told() {
         let found = of(case, from, to);
         assert!(found.contains(told), "{to}: {found}");
     }
+    for (from, to, told) in [
+        // Lane 40 of the odd CTA alone has another factor of row 8.
+        (
+            "mov.b32 w, 0f3FC00000;",
+            "mad.lo.u32 w, rank, 128, t; setp.eq.u32 q, w, 168; selp.b32 w, 7, 8, q;\n\
+             tcgen05.st.sync.aligned.32x32b.x1.b32 [own+288], {w};\nmov.b32 w, 0f3FC00000;",
+            "scale factors of row 8 that differ between lanes 8 and 40",
+        ),
+        ("[taddr+304]", "[taddr+512]", "columns 512 to 512"),
+        (load, "mov.b32 idesc, 0x8880000; //", "128 rows and 32 columns, where 256 and 16, 32 to 256 are supported"),
+    ] {
+        let case = PAIR;
+        let (input, text) = (case.input(), case.text());
+        assert!(text.contains(from), "{from}");
+        let setup = Setup { input: &input, output: 2 * LANES * 4 * case.columns, shape: (2, 128), ..Setup::default() };
+        let found = run_text(&text.replace(from, to), &setup).result.expect_err("a fault").to_string();
+        assert!(found.contains(told), "{to}: {found}");
+    }
     let refused = |line: &str| {
         let text = format!(
             ".version 8.8 .target sm_100a .address_size 64 .visible .entry k() {{\n.reg .b64 d; .reg .b32 w, t; .reg .pred p;\n\
@@ -577,11 +723,6 @@ fn what_is_not_defined_or_not_supported_is_told() {
         ("tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale.block16 [t], d, d, w, [t], [t], p;", "`.scale_vec::1X`"),
         ("tcgen05.mma.cta_group::1.kind::f16.block_scale [t], d, d, w, [t], [t], p;", "`.scale_vec::1X`"),
         ("tcgen05.mma.cta_group::1.kind::mxf4 [t], d, d, w, p;", "with `.block_scale` that of"),
-        (
-            "tcgen05.mma.cta_group::2.kind::mxf4.block_scale [t], d, d, w, [t], [t], p;",
-            "scaled blocks of pairs of CTAs",
-        ),
-        ("tcgen05.cp.cta_group::2.128x128b [t], d;", "copies to tensor memory and scaled blocks of pairs"),
         ("tcgen05.mma.cta_group::1.kind::mxf4.block_scale [t], d, d, w, [t], p;", "operand"),
         ("tcgen05.cp.cta_group::1.64x128b [t], d;", "`.64x128b.warpx2::02_13`"),
         ("tcgen05.cp.cta_group::1.128x128b.b8x16 [t], d;", "makes `.b8x16` of"),

@@ -70,7 +70,7 @@ pub(crate) fn check(machine_name: &str, name: &str, ways: &[RunOptions<'_>]) {
         if ![&crate::triton::PROGRAMS[..], &crate::tensor_memory::PROGRAMS[..]]
             .into_iter()
             .flatten()
-            .chain([&crate::tensor_pairs::PROGRAM])
+            .chain(&crate::tensor_pairs::PROGRAMS)
             .any(|known| *known == name)
         {
             let waits = WAITS.contains(&name);

@@ -14,17 +14,20 @@ use durawarp::workload::{Choice, Workload};
 const PROGRAM: &str = "tests/machine/triton_blackwell_scaled_matmul";
 
 /// Kinds, the rate of the B200's table, k, codes of the types of a and b.
-const TABLE: [(&str, u64, u64, u32); 3] = [
+const TABLE: [(&str, u64, u64, u32); 4] = [
     ("mxf8f6f4.block_scale.block32", 16384, 32, 0),
     ("mxf4.block_scale.block32", 32768, 64, 1 << 7 | 1 << 10),
     ("mxf4nvf4.block_scale.block16", 32768, 64, 1 << 7 | 1 << 10),
+    ("mxf4.block_scale.block32", 32768, 96, 1 << 7 | 1 << 10 | 1 << 31),
 ];
 
 /// A product of 128 rows and this number of columns. Tensor memory has zeros, and so do all scale factors.
 fn product(kind: &str, types: u32, columns: u32) -> String {
     let descriptor = types | 1 << 23 | (columns / 8) << 17 | 8 << 24;
+    // Rows of a k of 96 go on at an address.
+    let absolute = if types >> 31 == 1 { "or.b64 %d1, %d1, 0x10000000000000;\n" } else { "" };
     format!(
-        "mov.u32 %idesc, {descriptor};\n@%first tcgen05.mma.cta_group::1.kind::{kind} [%taddr], %d1, %d1, %idesc, [%taddr], \
+        "{absolute}mov.u32 %idesc, {descriptor};\n@%first tcgen05.mma.cta_group::1.kind::{kind} [%taddr], %d1, %d1, %idesc, [%taddr], \
          [%taddr], %p1;\n"
     )
 }

@@ -1,6 +1,6 @@
 //! Pairs of CTAs in tensor memory (`tcgen05` with `.cta_group::2`) as a data sheet: what a product takes of both SMs, when
-//! the peers hear of its end, who waits for columns of both; and a kernel of two pairs that share tiles. Values of single
-//! products are looked at in `tests/kernel/tcgen05_pair.rs`.
+//! the peers hear of its end, who waits for columns of both; a kernel of two pairs that share tiles, and one with scaled
+//! blocks. Values of single products are looked at in `tests/kernel/tcgen05_pair.rs` and `tests/kernel/scaled.rs`.
 
 use crate::bench_machine::{Bench, SETTLE, machine};
 use crate::same_results::{check, threads};
@@ -17,7 +17,10 @@ use durawarp::oracle::crash::Plan;
 use durawarp::run::Experiment;
 use durawarp::workload::{Choice, Workload};
 
-pub(crate) const PROGRAM: &str = "tests/machine/pair_matmul";
+const PROGRAM: &str = "tests/machine/pair_matmul";
+/// MXFP8, whose scale factors are copied over those of products before.
+const SCALED: &str = "tests/machine/pair_scaled_matmul";
+pub(crate) const PROGRAMS: [&str; 2] = [PROGRAM, SCALED];
 
 /// The B200 with this number of SMs, all of one GPC.
 fn with_sms(sms: u32) -> MachineSpec {
@@ -59,6 +62,18 @@ fn product(kind: &str, rows: u32, columns: u32) -> String {
         "mov.u32 %idesc, {descriptor};\n@%leads tcgen05.mma.cta_group::2.kind::{kind} [%taddr], %d1, %d1, %idesc, %p1;\n"
     )
 }
+
+/// A product of 256 rows with scaled blocks, whose factors are zeros; codes of the types of a and b.
+fn scaled(kind: &str, types: u32, columns: u32) -> String {
+    let descriptor = types | 1 << 23 | (columns / 8) << 17 | 16 << 24;
+    format!(
+        "mov.u32 %idesc, {descriptor};\n@%leads tcgen05.mma.cta_group::2.kind::{kind} [%taddr], %d1, %d1, %idesc, [%taddr], \
+         [%taddr], %p1;\n"
+    )
+}
+
+/// A copy of 4096 bytes in each CTA.
+const COPY: &str = "@%leads tcgen05.cp.cta_group::2.128x256b [%taddr], %d1;\n";
 
 /// An arrival in the CTAs of a mask.
 fn commit(mask: u32) -> String {
@@ -108,6 +123,34 @@ fn a_chain_of_products_has_twice_the_table_s_rate_and_the_odd_cta_hears_a_link_l
 }
 
 #[test]
+fn scaled_blocks_have_twice_the_table_s_rate_and_copies_of_both_sms_take_turns_with_them() {
+    let chain = |of: String| cycles(&format!("{of}{}{WAIT}", commit(3)));
+    let link = u64::from(with_sms(8).shared.cluster_cycles);
+    let packed = 1 << 7 | 1 << 10;
+    for (kind, rate, k, types) in [
+        ("mxf8f6f4.block_scale.block32", 16384, 32, 0),
+        ("mxf4.block_scale.block32", 32768, 64, packed),
+        ("mxf4nvf4.block_scale.block16", 32768, 64, packed),
+    ] {
+        let of = |count: usize| chain(scaled(kind, types, 256).repeat(count));
+        let work = 2 * 256 * 256 * k / (2 * rate);
+        let ([one, there], [many, _]) = (of(1), of(65));
+        assert!((many - one).abs_diff(64 * work) <= 64, "{kind}: {}, {}", many - one, 64 * work);
+        assert!(there.abs_diff(one + link) < 40, "{kind}: {there}, {one}");
+    }
+    // 128 bytes a cycle of each SM.
+    let ([one, there], [some, _], [many, _]) = (chain(COPY.to_owned()), chain(COPY.repeat(17)), chain(COPY.repeat(65)));
+    // A few are done before the peer's answer is here.
+    assert!((many - some).abs_diff(48 * 4096 / 128) <= 64, "{some}, {many}");
+    assert!(there.abs_diff(one + link) < 40, "{there}, {one}");
+    let expected = (4096 / 128 + u64::from(with_sms(8).shared.latency_cycles)).max(2 * link);
+    assert!((expected..expected + 120).contains(&one), "{one}, {expected}");
+    let products = product("f16", 256, 256).repeat(16);
+    let ([behind, _], [without, _]) = (chain(format!("{}{products}", COPY.repeat(16))), chain(products));
+    assert!((behind - without).abs_diff(16 * 4096 / 128) <= 60, "{behind}, {without}");
+}
+
+#[test]
 fn the_thread_goes_on_and_nobody_waits_who_does_not_ask() {
     let products = product("f16", 256, 256).repeat(8);
     assert!(cycles(&products).iter().all(|&cycles| cycles < 100));
@@ -120,7 +163,7 @@ fn the_thread_goes_on_and_nobody_waits_who_does_not_ask() {
 
 /// Pairs on two SMs that each take columns for some products, which of every other pair the odd CTA begins: it lies on
 /// the other SM.
-fn pairs(columns: u32, pairs: u32, products: usize) -> Bench {
+fn pairs(columns: u32, pairs: u32, work: &str) -> Bench {
     let mut bench = Bench::new(with_sms(2));
     let out = bench.buffer(4096, Medium::Dram);
     let body = format!(
@@ -128,7 +171,7 @@ fn pairs(columns: u32, pairs: u32, products: usize) -> Bench {
          and.pred %leads, %leads, %first;\n{}{}{WAIT}mul.wide.u32 %d2, %cta, 4;\nadd.u64 %d2, %out, %d2;\nadd.u32 %r4, %taddr, 7;\n{}\
          @%first st.global.u32 [%d2], %r4;\n",
         memory(columns),
-        product("f16", 256, columns.min(256)).repeat(products),
+        work,
         commit(3),
         free(columns)
     );
@@ -138,17 +181,20 @@ fn pairs(columns: u32, pairs: u32, products: usize) -> Bench {
 
 #[test]
 fn products_of_a_pair_occupy_the_tensor_cores_of_both_sms() {
-    let end = |count: u32| pairs(256, count, 48).run().assembly.command_processor().ended().unwrap();
-    let (base, one, two) = (pairs(256, 1, 0).run().assembly.command_processor().ended().unwrap(), end(1), end(2));
-    let (alone, together) = (one - base, two - base);
-    // Two pairs on the same two SMs, of which each lies on both, take turns.
-    assert!(together > 2 * alone * 9 / 10 && together < 2 * alone * 11 / 10, "{base}, {one}, {two}");
+    let end = |count: u32, work: &str| pairs(256, count, work).run().assembly.command_processor().ended().unwrap();
+    let base = end(1, "");
+    for work in [product("f16", 256, 256).repeat(48), COPY.repeat(192)] {
+        let (one, two) = (end(1, &work), end(2, &work));
+        let (alone, together) = (one - base, two - base);
+        // Two pairs on the same two SMs, of which each lies on both, take turns.
+        assert!(together > 2 * alone * 9 / 10 && together < 2 * alone * 11 / 10, "{base}, {one}, {two}");
+    }
 }
 
 #[test]
 fn pairs_wait_for_columns_of_both_sms_and_none_for_one_that_waits_for_it() {
     let end = |columns: u32, count: u32| {
-        let ran = pairs(columns, count, 8).run();
+        let ran = pairs(columns, count, &product("f16", 256, columns.min(256)).repeat(8)).run();
         assert!(matches!(ran.end, RunEnd::Finished { .. }), "{:?}", ran.end);
         ran.assembly.command_processor().ended().unwrap()
     };
@@ -159,7 +205,8 @@ fn pairs_wait_for_columns_of_both_sms_and_none_for_one_that_waits_for_it() {
 
 #[test]
 fn pairs_are_the_same_at_any_number_of_threads_and_from_a_checkpoint() {
-    let bench = pairs(256, 3, 4);
+    let work = format!("{}{COPY}{}", product("f16", 256, 256), scaled("mxf8f6f4.block_scale", 0, 256)).repeat(2);
+    let bench = pairs(256, 3, &work);
     assert_same_events("pairs", &bench);
     // Words of columns, products and arrivals are under way in some of these.
     assert_goes_on(&bench, (700..4500).step_by(290));
@@ -220,12 +267,19 @@ fn two_pairs_that_share_tiles_have_the_values_of_their_manifest_and_bits_of_one_
 }
 
 #[test]
+fn a_pair_with_scaled_blocks_has_the_values_of_its_manifest_and_bits_of_one_thread() {
+    check("blackwell-b200", SCALED, &[threads(2, Placement::Shuffled(3)), threads(8, Placement::RoundRobin)]);
+}
+
+#[test]
 fn over_a_long_link_an_arrival_waits_for_the_peer_s_part() {
     // There and back it takes longer than a product and its tail.
-    let outcome = Experiment::of(PROGRAM).machine("blackwell-b200").set("shared.cluster_cycles", 700).run();
-    let outcome = outcome.unwrap_or_else(|faults| panic!("{faults}"));
-    let passed = outcome.verification.as_ref().is_some_and(|check| check.passed);
-    assert!(passed, "values of a product are there when its arrival is: {:?}", outcome.verification);
+    for program in PROGRAMS {
+        let outcome = Experiment::of(program).machine("blackwell-b200").set("shared.cluster_cycles", 700).run();
+        let outcome = outcome.unwrap_or_else(|faults| panic!("{faults}"));
+        let passed = outcome.verification.as_ref().is_some_and(|check| check.passed);
+        assert!(passed, "values of a product are there when its arrival is: {:?}", outcome.verification);
+    }
 }
 
 #[test]
@@ -233,6 +287,15 @@ fn products_are_as_many_as_the_sizes_say() {
     let outcome = Experiment::of(PROGRAM).run().unwrap_or_else(|faults| panic!("{faults}"));
     // Two tiles of 256 rows and 128 columns; k in steps of 16.
     assert_eq!(outcome.total("tensor", "tensor_products"), 2 * 192 / 16);
+    let outcome = Experiment::of(SCALED).run().unwrap_or_else(|faults| panic!("{faults}"));
+    assert_eq!(outcome.total("tensor", "tensor_products"), 384 / 32);
+}
+
+#[test]
+fn a_machine_without_such_copies_refuses_those_of_pairs_before_the_run() {
+    let fault = Experiment::of(SCALED).machine("blackwell-b200").set("tensor.memory_copy_bytes", 0).run();
+    let fault = fault.unwrap_err().to_string();
+    assert!(fault.contains("kernel.ptx:") && fault.contains("which blackwell-b200 has not"), "{fault}");
 }
 
 #[test]
@@ -249,6 +312,14 @@ fn the_kernel_has_no_races_and_one_that_frees_a_stage_too_early_has_some() {
             && race.contains("without a wait for the end of the first")
     };
     assert!(!races.is_empty() && races.iter().all(over), "{races:?}");
+    // The same of copies to tensor memory, and without products.
+    assert_eq!(watched(SCALED, |kernel| kernel), (Vec::new(), 0));
+    let (races, _) = watched(SCALED, |kernel| {
+        let frees = kernel.lines().find(|line| line.contains("tcgen05.commit")).unwrap();
+        kernel.replacen(&format!("{frees}\n"), "", 1).replacen("\ttcgen05.cp", &format!("{frees}\n\ttcgen05.cp"), 1)
+    });
+    let of_copy = |race: &String| race.contains("tcgen05.cp.cta_group::2 at ");
+    assert!(races.iter().any(of_copy) && races.iter().all(|race| race.contains("and bulk copy at")), "{races:?}");
 }
 
 /// A pair whose CTAs fill a tile each by plain stores, behind which one of them begins a product of both.
@@ -290,6 +361,19 @@ fn a_product_reads_the_peer_s_memory_behind_its_fence_and_the_peer_s_stores_come
     let found = races(&even);
     let across = |race: &String| {
         race.contains("by warp 0 of CTA (1,0,0) and tcgen05.mma")
+            && race.contains("without a `fence.proxy.async` between")
+    };
+    assert!(!found.is_empty() && found.iter().all(across), "{found:?}");
+    // A copy to tensor memory is ordered as the product is.
+    let copies = |text: String| {
+        let product = "@leads tcgen05.mma.cta_group::2.kind::f16 [taddr], d, d, r4, p;";
+        assert!(text.contains(product));
+        text.replace(product, "@leads tcgen05.cp.cta_group::2.128x128b [taddr], d;")
+    };
+    assert_eq!(races(&|text| copies(fenced(text))), Vec::<String>::new());
+    let found = races(&|text| copies(even(text)));
+    let across = |race: &String| {
+        race.contains("by warp 0 of CTA (1,0,0) and tcgen05.cp.cta_group::2")
             && race.contains("without a `fence.proxy.async` between")
     };
     assert!(!found.is_empty() && found.iter().all(across), "{found:?}");

@@ -57,10 +57,11 @@ pub(super) use frame::{Frame, get, merge};
 pub(super) use matrix::{SCALES, multiply};
 pub(super) use matrix_group::{CHUNK_BYTES, GroupMisfit, SharedFactors, multiply_group};
 pub(super) use matrix_sparse::Misfit;
-pub(super) use scaled::{ScaledOperands, multiply_scaled};
+pub(super) use scaled::multiply_scaled;
 pub(super) use tensor_copy::CopyOperands;
+pub use tensor_copy::CopyValues;
 pub use tensor_core::TensorValues;
-pub(super) use tensor_core::{TensorMisfit, TensorOperands, multiply_in_tensor_memory};
+pub(super) use tensor_core::{TensorMisfit, multiply_in_tensor_memory};
 pub use tensor_pair::PairColumns;
 pub(super) use tensor_pair::{columns_of_pair, multiply_for_pair};
 

@@ -27,7 +27,7 @@ mod tensor;
 mod tensor_pair;
 
 pub use tensor::TensorWork;
-pub use tensor_pair::{CommitTargets, multiply_pair, pair_columns, pair_work};
+pub use tensor_pair::{CommitTargets, copy_pair, multiply_pair, pair_columns, pair_work};
 
 use durawarp_checkpoint::value;
 use smallvec::SmallVec;

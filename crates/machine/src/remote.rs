@@ -13,7 +13,7 @@
 use super::line::MAX_LINE_BYTES;
 use durawarp_checkpoint::value;
 use durawarp_kernel::ir::{AtomOp, Elem};
-use durawarp_kernel::semantics::{PairColumns, TensorValues};
+use durawarp_kernel::semantics::{CopyValues, PairColumns, TensorValues};
 use smallvec::SmallVec;
 
 /// The SMs of the CTAs of a cluster, by rank, and which of them a CTA is.
@@ -206,19 +206,30 @@ impl RemotePart {
     }
 }
 
-/// A product that a CTA of a pair has issued, for the other one.
+/// What both CTAs of a pair do by an instruction of one of them.
+#[derive(Debug, Clone)]
+pub enum PairWork {
+    /// A product, and the columns of b of the CTA that has issued it.
+    Product { values: TensorValues, columns: PairColumns },
+    /// A copy from shared to tensor memory.
+    Copy { values: CopyValues },
+    /// What a trace has of either: how long it takes.
+    Traced { work: u32, tail: u32 },
+}
+
+value!(choice PairWork { Product { values, columns }, Copy { values }, Traced { work, tail } });
+
+/// Work that a CTA of a pair has issued, for the other one.
 #[derive(Debug)]
-pub struct PairProduct {
+pub struct PairIssue {
     /// Who has issued it.
     pub from: ClusterCta,
-    pub values: TensorValues,
-    /// The columns of b that are there.
-    pub columns: PairColumns,
+    pub work: PairWork,
     /// The cycle in which it begins there.
     pub start: u32,
 }
 
-value!(record PairProduct { from, values, columns, start });
+value!(record PairIssue { from, work, start });
 
 /// What SMs tell each other of the tensor memory of a pair of CTAs (`sm/tensor_pair.rs`).
 #[derive(Debug)]
@@ -227,19 +238,16 @@ pub enum PairWord {
     Asks { columns: u32 },
     /// They are had in one, at an address.
     Has { columns: u32, address: u32 },
-    /// A product begins.
-    Multiply(PairProduct),
-    /// One of a trace begins, in this cycle there: what it takes, and who has issued it.
-    Occupies { by: ClusterCta, work: u32, tail: u32, start: u32 },
-    /// The part there: its columns of b, the cycle in which it is done, and what was wrong.
-    Multiplied { columns: PairColumns, done: u32, fault: Option<String> },
+    /// Work of both begins.
+    Begins(PairIssue),
+    /// The part there: of a product its columns of b, the cycle in which it is done, and what was wrong.
+    Done { columns: PairColumns, done: u32, fault: Option<String> },
     /// Somebody arrives at a barrier behind products.
     Arrives { at: u32 },
 }
 
 value!(choice PairWord {
-    Asks { columns }, Has { columns, address }, Multiply(product), Occupies { by, work, tail, start },
-    Multiplied { columns, done, fault }, Arrives { at },
+    Asks { columns }, Has { columns, address }, Begins(issue), Done { columns, done, fault }, Arrives { at },
 });
 
 /// A word to a CTA of a cluster, from an SM.
@@ -258,10 +266,15 @@ impl PairMessage {
         let word = match &self.word {
             PairWord::Asks { columns } => u64::from(*columns),
             PairWord::Has { columns, address } => 1 << 16 ^ u64::from(*columns) << 20 ^ u64::from(*address),
-            PairWord::Multiply(product) => 2 << 16 ^ u64::from(product.start) << 20,
-            PairWord::Multiplied { done, .. } => 3 << 16 ^ u64::from(*done) << 20,
+            PairWord::Begins(PairIssue { work: PairWork::Product { .. }, start, .. }) => {
+                2 << 16 ^ u64::from(*start) << 20
+            }
+            PairWord::Begins(PairIssue { work: PairWork::Copy { .. }, start, .. }) => 5 << 16 ^ u64::from(*start) << 20,
+            PairWord::Done { done, .. } => 3 << 16 ^ u64::from(*done) << 20,
             PairWord::Arrives { at } => 4 << 16 ^ u64::from(*at) << 20,
-            PairWord::Occupies { start, work, .. } => 5 << 16 ^ u64::from(start ^ work) << 20,
+            PairWord::Begins(PairIssue { work: PairWork::Traced { work, .. }, start, .. }) => {
+                6 << 16 ^ u64::from(start ^ work) << 20
+            }
         };
         4 << 60 ^ self.to.cta << 36 ^ word
     }

@@ -34,7 +34,7 @@
 
 use smallvec::SmallVec;
 
-use super::super::ir::{BulkStep, GroupStep, Op, Space, TensorStep};
+use super::super::ir::{BulkStep, GroupStep, Op, Space};
 use super::super::warp::lanes_of;
 use super::clocks::{Clocks, PastAccess, WORD};
 use super::interface::{AccessKind, WarpAccess};
@@ -62,7 +62,7 @@ impl RaceWatch<'_> {
                 know(Party::Writes, last);
             }
             // One way of the tensor cores: a copy to their memory counts as a product.
-            Op::Tensor(TensorStep::Multiply(_) | TensorStep::MultiplyPair(_) | TensorStep::Copy(_)) => {
+            Op::Tensor(step) if step.multiplies().is_some() || step.copies().is_some() => {
                 under_way.tensor_products += 1;
             }
             Op::WarpGroup(GroupStep::Multiply) => under_way.products += 1,

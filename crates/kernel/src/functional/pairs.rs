@@ -4,6 +4,7 @@
 //! ```text
 //!   alloc   the first of the two CTAs to come waits; the second takes columns in both, at one address
 //!   mma     both CTAs' rows at once, whichever of them issues it
+//!   cp      both CTAs' copies at once, likewise
 //! ```
 //! Source: PTX ISA 9.7.16.5 (issue granularity: a warp of each CTA allocates, a thread of either multiplies).
 //! An arrival tells who tests the barrier of what the warp knows, as any arrival does.
@@ -16,7 +17,7 @@ use super::super::ir::{Inst, TensorStep};
 use super::super::launch::Launch;
 use super::super::semantics::atomic::arrive_once;
 use super::super::tensor_memory::{PairMisuse, TensorMemory};
-use super::super::warp::{Warp, lanes_of, multiply_pair, pair_columns};
+use super::super::warp::{Warp, copy_pair, lanes_of, multiply_pair, pair_columns};
 use super::access::tell_read;
 use super::cluster::{Cluster, PairAllocations, Peers};
 use super::interface::{Event, Observer};
@@ -57,10 +58,11 @@ pub(super) fn step_pair(
             let Some(address) = address else { return Ok(false) };
             warp.write_tensor_result(inst.dst[0], lanes, address);
         }
+        // Its half of the work would be nobody's.
+        TensorStep::MultiplyPair(_) | TensorStep::CopyPair(_) if cluster.phases.has_ended(peer) => {
+            return Err(fault(warp, wrong(ClusterMisuse::Ended(peer)), first));
+        }
         TensorStep::MultiplyPair(kind) => {
-            if cluster.phases.has_ended(peer) {
-                return Err(fault(warp, wrong(ClusterMisuse::Ended(peer)), first));
-            }
             if let Some(observer) = observer.as_mut().filter(|observer| observer.wanted.accesses) {
                 for owner in [of.0, launch.cta_of(cluster.number, peer)] {
                     warp.each_tensor_read(inst, (kind, true), launch, lanes, |lanes, addresses, bytes| {
@@ -79,6 +81,22 @@ pub(super) fn step_pair(
                 let b = if rank.is_multiple_of(2) { [&own, &other] } else { [&other, &own] };
                 multiply_pair(&values, rank % 2, b, memory, shared, launch).map_err(fault)?;
                 multiply_pair(&values, peer % 2, b, theirs.0, theirs.1, launch).map_err(fault)?;
+            }
+        }
+        TensorStep::CopyPair(copy) => {
+            if let Some(observer) = observer.as_mut().filter(|observer| observer.wanted.accesses) {
+                for owner in [of.0, launch.cta_of(cluster.number, peer)] {
+                    warp.each_copy_read(inst, copy, launch, lanes, |lanes, addresses, bytes| {
+                        tell_read(observer, (of, owner), warp.pc(), lanes, addresses, bytes);
+                    })?;
+                }
+            }
+            // One descriptor, which names a place in the shared memory of each.
+            for (lane, values) in warp.pair_copies(inst, copy, launch, lanes) {
+                let (tensors, memories) = (&mut cluster.tensors, &cluster.memories);
+                let own = copy_pair(&values, memory, shared, launch);
+                own.and_then(|()| copy_pair(&values, &mut tensors[peer as usize], &memories[peer as usize], launch))
+                    .map_err(|kind| fault(warp, kind, lane))?;
             }
         }
         _ => unreachable!("`step_tensor` has the other steps"),

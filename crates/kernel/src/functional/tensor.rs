@@ -58,7 +58,11 @@ pub(super) fn step_tensor(
             }
             warp.copy_to_tensor_memory(inst, copy, launch, lanes, memory, shared)?;
         }
-        TensorStep::AllocatePair | TensorStep::FreePair | TensorStep::MultiplyPair(_) | TensorStep::CommitTo => {
+        TensorStep::AllocatePair
+        | TensorStep::FreePair
+        | TensorStep::MultiplyPair(_)
+        | TensorStep::CopyPair(_)
+        | TensorStep::CommitTo => {
             unreachable!("`step_pair` has what is of several CTAs")
         }
         TensorStep::Traced(_) => unreachable!("a trace has no values, and no reference"),

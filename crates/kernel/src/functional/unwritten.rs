@@ -13,7 +13,7 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 
 use super::super::alu::{AluOp, IntOp};
-use super::super::ir::{GroupStep, Inst, MemKind, Op, Space, TensorStep};
+use super::super::ir::{GroupStep, Inst, MemKind, Op, Space};
 use super::super::launch::Launch;
 use super::super::undetermined::{is_seen, place};
 use super::super::warp::lanes_of;
@@ -193,7 +193,7 @@ fn reads_shared(inst: &Inst) -> bool {
         Op::Mem(mem) => mem.kind != MemKind::Store && matches!(mem.space, Space::Shared | Space::Generic),
         Op::Bulk(bulk) => bulk.kind.reads_shared(),
         Op::WarpGroup(step) => step == GroupStep::Multiply,
-        Op::Tensor(step) => step.multiplies().is_some() || matches!(step, TensorStep::Copy(_)),
+        Op::Tensor(step) => step.multiplies().is_some() || step.copies().is_some(),
         _ => false,
     }
 }

@@ -39,6 +39,8 @@ pub enum TensorStep {
     FreePair,
     /// As [`TensorStep::Multiply`], of both CTAs of a pair.
     MultiplyPair(TensorKind),
+    /// As [`TensorStep::Copy`], in each CTA of a pair from its own shared memory.
+    CopyPair(TensorCopy),
     /// Arrives behind the products so far at the barrier of the address `src[0]`, of 32 bits, in each CTA of
     /// the mask `src[1]` (`tcgen05.commit.multicast::cluster`).
     CommitTo,
@@ -83,6 +85,7 @@ impl TensorStep {
             TensorStep::AllocatePair => "tcgen05.alloc.cta_group::2",
             TensorStep::FreePair => "tcgen05.dealloc.cta_group::2",
             TensorStep::MultiplyPair(_) => "tcgen05.mma.cta_group::2",
+            TensorStep::CopyPair(_) => "tcgen05.cp.cta_group::2",
             TensorStep::CommitTo => "tcgen05.commit.multicast::cluster",
             TensorStep::Traced(_) => "a step of tensor memory of a trace",
         }
@@ -91,7 +94,9 @@ impl TensorStep {
     /// It is of both CTAs of a pair.
     pub fn is_of_pairs(self) -> bool {
         match self {
-            TensorStep::AllocatePair | TensorStep::FreePair | TensorStep::MultiplyPair(_) => true,
+            TensorStep::AllocatePair | TensorStep::FreePair | TensorStep::MultiplyPair(_) | TensorStep::CopyPair(_) => {
+                true
+            }
             TensorStep::Traced(step) => step.is_paired(),
             _ => false,
         }
@@ -109,6 +114,14 @@ impl TensorStep {
     pub fn multiplies(self) -> Option<TensorKind> {
         match self {
             TensorStep::Multiply(kind) | TensorStep::MultiplyPair(kind) => Some(kind),
+            _ => None,
+        }
+    }
+
+    /// What a copy from shared memory moves.
+    pub fn copies(self) -> Option<TensorCopy> {
+        match self {
+            TensorStep::Copy(copy) | TensorStep::CopyPair(copy) => Some(copy),
             _ => None,
         }
     }

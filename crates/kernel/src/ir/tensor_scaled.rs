@@ -40,6 +40,8 @@ pub struct TensorCopy {
     pub padded: Option<PaddedElements>,
 }
 
+value!(record TensorCopy { shape, padded });
+
 /// Rows of a copy, their bytes, and the lanes that each goes to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CopyShape {
@@ -56,6 +58,8 @@ pub enum CopyShape {
     /// `.32x128b.warpx4`: all rows to each quarter.
     Quarters,
 }
+
+value!(choice CopyShape { Rows128Of32, Rows4Of32, Rows128Of16, Halves, Pairs, Quarters });
 
 impl CopyShape {
     pub(crate) fn rows(self) -> u32 {
@@ -100,3 +104,5 @@ pub enum PaddedElements {
     /// `.b6x16_p32`: 96 bits, and 32 that are not looked at.
     Six,
 }
+
+value!(choice PaddedElements { Four, Six });

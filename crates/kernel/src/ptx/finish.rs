@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::super::cfg::{Blocks, Flow};
 use super::super::ir::{
     Class, ConstSource, Fragments, GroupFactor, GroupOperands, GroupProduct, Guard, Hazards, Inst, Kernel, NEVER, NONE,
-    Op, Param, Slot, SourcePos, Special, TensorKind, TensorProduct, TensorStep, TensorTables, TensorVector,
+    Op, Param, Slot, SourcePos, Special, TensorKind, TensorProduct, TensorTables, TensorVector,
 };
 use super::super::launch::MAX_SHARED;
 use super::super::memory::SHARED_WINDOW;
@@ -216,7 +216,10 @@ impl Numbering<'_> {
         let [d, a, b, instruction] = draft.src.map(|arg| self.slot(arg));
         let adds = (self.slot(draft.more[0]), adds);
         // A product of scaled blocks has no masks: their places have the addresses of factors.
-        let is_scaled = matches!(draft.op, DraftOp::Op(Op::Tensor(TensorStep::Multiply(TensorKind::Scaled(_)))));
+        let is_scaled = match draft.op {
+            DraftOp::Op(Op::Tensor(step)) => matches!(step.multiplies(), Some(TensorKind::Scaled(_))),
+            _ => false,
+        };
         let (masks, factors) = if is_scaled { (0, 2) } else { (8, 0) };
         let more = |count: usize, n: usize| if n < count { self.slot(draft.more[1 + n]) } else { NONE };
         let disabled = std::array::from_fn(|n| more(masks, n));

@@ -1,5 +1,5 @@
-//! Products with scaled blocks (`tcgen05.mma ... .block_scale`, PTX ISA 9.7.16.10.7), of one CTA:
-//! d = (a scale_a) (b scale_b) + d of 128 rows and 8 to 256 columns, in single precision.
+//! Products with scaled blocks (`tcgen05.mma ... .block_scale`, PTX ISA 9.7.16.10.7):
+//! d = (a scale_a) (b scale_b) + d of 128 rows of a CTA and 8 to 256 columns, in single precision.
 //!
 //! ```text
 //! descriptor of the instruction   5-4 byte of scale_b   9-7 a   12-10 b   13, 14 negate a, b
@@ -7,9 +7,17 @@
 //!                                 28-24 rows / 16   30-29 byte of scale_a   31 k = 96
 //! factors of row or column i      lane i % 32 of each quarter of the lanes, column i / 32 from the address on,
 //!                                 one, two or four bytes from that of the descriptor on
+//! of k = 96                       three or six bytes, which go on in byte 0 four columns behind, or of more than
+//!                                 128 columns of b eight
 //! ```
-//! A row has 32 bytes of elements (`tiny.rs`), which its factors share in equal blocks. `ue8m0` is a power of
-//! two, 2^-127 to 2^127, or NaN (`0xff`); `ue4m3` is `e4m3` without its sign.
+//! A row has 32 bytes of elements (`tiny.rs`), of k = 96 (`sm_103a`) 48, which its factors share in equal
+//! blocks. `ue8m0` is a power of two, 2^-127 to 2^127, or NaN (`0xff`); `ue4m3` is `e4m3` without its sign.
+//!
+//! Of a pair of CTAs, each has 128 of 256 rows of a and of d, half of the columns of b (`tensor_pair`), and
+//! in its own tensor memory the factors of its rows of a and of *all* columns of b: so CUTLASS copies them
+//! (`sm100_blockscaled_mma_warpspecialized.hpp`; CuTe's `ScaleFactorDuplicated4by1`), and here each CTA
+//! multiplies by what it has. Not supported: 128 rows of a pair, of which no source says which rows of a the
+//! factors of the odd CTA are.
 //!
 //! | choice where the ISA leaves order and precision of sums open | |
 //! |---|---|
@@ -20,26 +28,28 @@
 //! before it scales it differs in the last bits.
 //!
 //! Source: PTX ISA 9.7.16.4.2 (descriptor), 9.7.16.10.7.2 and .3 (bytes of factors); CuTe's `tmem_sf_frg` and
-//! `InstrDescriptorBlockScaled` for the figures' lanes and columns. The upper two bits of a factors' address
-//! are not looked at: CuTe passes the byte there, too. Found: factors that the quarters do not have alike, as
-//! the ISA asks for. Invariant: d is written at once.
+//! `InstrDescriptorBlockScaled` for the figures' lanes and columns; CUTLASS's kernels of `sm_103a` for the
+//! factors of k = 96, of which a lies in shared memory here. The upper two bits of a factors' address are not
+//! looked at: CuTe passes the byte there, too. Found: factors that the quarters do not have alike, as the ISA
+//! asks for. Invariant: d is written at once.
 
 use super::super::alu::TinyFloat;
-use super::super::ir::{ScaledKind, TensorProduct};
+use super::super::ir::ScaledKind;
 use super::super::tensor_memory::TensorMemory;
-use super::Frame;
 use super::canonical::canon32;
 use super::rounding::plus;
 use super::shared_matrix::SharedMatrix;
-use super::tensor_core::{TensorMisfit, matrix_of};
+use super::tensor_core::{TensorMisfit, TensorValues, matrix_of};
 use super::tiny::{ROW_BYTES, packed_values, scale_factor, shared_line, tensor_line};
 
-/// Rows of d and of a.
+/// Rows of d and of a that a CTA has.
 const ROWS: u32 = 128;
 /// Lanes of a quarter, each of which has all factors.
 const QUARTER: u32 = 32;
 /// Elements of a row at most.
-const DEPTH: usize = 64;
+const DEPTH: usize = 96;
+/// Bytes of a row at most.
+const LINE_BYTES: usize = DEPTH / 2;
 
 /// What the descriptor of an instruction says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,20 +66,25 @@ pub(crate) struct ScaledShape {
     powers: bool,
     /// The first byte of the factors of a, of b.
     bytes: [u32; 2],
+    /// Of both CTAs of a pair.
+    paired: bool,
+    /// k is 96.
+    long: bool,
 }
 
 impl ScaledShape {
     /// # Errors
     /// What it says that is not supported.
-    fn of(kind: ScaledKind, descriptor: u32) -> Result<ScaledShape, String> {
+    fn of(kind: ScaledKind, paired: bool, descriptor: u32) -> Result<ScaledShape, String> {
         let bits = |from: u32, count: u32| descriptor >> from & ((1 << count) - 1);
         let flag = |at: u32| bits(at, 1) == 1;
         let not = |what: &str| Err(format!("`tcgen05.mma` with the descriptor {descriptor:#010x}: {what}"));
         if flag(2) {
             return not("a sparse a is not supported");
         }
-        if flag(31) {
-            return not("a k of 96 (sm_103a) is not supported");
+        let long = flag(31);
+        if long && kind == ScaledKind::One {
+            return not("a k of 96 is one of `.kind::mxf4` and `.kind::mxf4nvf4`");
         }
         let element = |code: u32| match kind {
             ScaledKind::One => TinyFloat::of(code),
@@ -80,8 +95,9 @@ impl ScaledShape {
             return not("the types of a and b are none of this kind");
         };
         let (rows, columns) = (16 * bits(24, 5), 8 * bits(17, 6));
-        if rows != ROWS || !(8..=256).contains(&columns) {
-            return not(&format!("{rows} rows and {columns} columns, where 128 and 8 to 256 are supported"));
+        let (sizes, ctas) = if paired { ("256 and 16, 32 to", 2) } else { ("128 and 8 to", 1) };
+        if rows != ctas * ROWS || !(8 * ctas..=256).contains(&columns) || !columns.is_multiple_of(8 * ctas) {
+            return not(&format!("{rows} rows and {columns} columns, where {sizes} 256 are supported"));
         }
         let across = [flag(15), flag(16)];
         if [a, b].iter().zip(across).any(|(of, across)| across && (of.eight().is_none())) {
@@ -92,10 +108,28 @@ impl ScaledShape {
             return not("scale factors of `ue4m3` are those of `.scale_vec::4X`");
         }
         let bytes = [bits(29, 2), bits(4, 2)];
-        if bytes.iter().any(|byte| byte % kind.factors() != 0) {
-            return not(&format!("scale factors from bytes {bytes:?} on, where {} are together", kind.factors()));
+        // Three factors begin at any byte, six at byte 0 or 2.
+        let together = if long { kind.factors() / 2 } else { kind.factors() };
+        if bytes.iter().any(|byte| byte % together != 0) {
+            return not(&format!("scale factors from bytes {bytes:?} on, where {together} are together"));
         }
-        Ok(ScaledShape { kind, a, b, rows, columns, negates: flag(13) != flag(14), across, powers, bytes })
+        let negates = flag(13) != flag(14);
+        Ok(ScaledShape { kind, a, b, rows: ROWS, columns, negates, across, powers, bytes, paired, long })
+    }
+
+    /// Elements of a row.
+    pub(super) fn depth(&self) -> u32 {
+        if self.long { 96 } else { self.kind.depth() }
+    }
+
+    /// Factors of a row.
+    fn factors(&self) -> u32 {
+        if self.long { self.kind.factors() * 3 / 2 } else { self.kind.factors() }
+    }
+
+    /// Bytes of a row.
+    pub(super) fn line_bytes(&self) -> usize {
+        if self.long { LINE_BYTES } else { ROW_BYTES }
     }
 }
 
@@ -112,23 +146,68 @@ pub(crate) struct ScaledOperands {
 }
 
 impl ScaledOperands {
-    /// Those of a lane.
+    /// Those of a product of this kind.
     ///
     /// # Errors
     /// What a descriptor says that is not supported.
-    pub(crate) fn of(f: &Frame<'_>, lane: usize, kind: ScaledKind, of: &TensorProduct) -> Result<Self, TensorMisfit> {
-        let shape = ScaledShape::of(kind, f.get32(of.instruction)[lane]).map_err(TensorMisfit::Unsupported)?;
-        let shared = |slot, across| matrix_of(f.get64(slot)[lane], across, 1, "a matrix of `tcgen05.mma`");
+    pub(crate) fn of(values: &TensorValues, kind: ScaledKind) -> Result<Self, TensorMisfit> {
+        let shape = ScaledShape::of(kind, values.paired, values.instruction).map_err(TensorMisfit::Unsupported)?;
+        let shared = |descriptor, across| match shape.long {
+            true => long_matrix_of(descriptor),
+            false => matrix_of(descriptor, across, 1, "a matrix of `tcgen05.mma`"),
+        };
         let [a_across, b_across] = shape.across;
-        let a = if of.a_in_tensor_memory { Err(f.get32(of.a)[lane]) } else { Ok(shared(of.a, a_across)?) };
-        let scales = of.scales.map(|slot| f.get32(slot)[lane]);
-        Ok(ScaledOperands { shape, d: f.get32(of.d)[lane], a, b: shared(of.b, b_across)?, scales })
+        if shape.long && values.a_in_tensor_memory {
+            let what = "`tcgen05.mma` with a k of 96 and a in tensor memory is not supported";
+            return Err(TensorMisfit::Unsupported(what.to_owned()));
+        }
+        let a = if values.a_in_tensor_memory { Err(values.a as u32) } else { Ok(shared(values.a, a_across)?) };
+        Ok(ScaledOperands { shape, d: values.d, a, b: shared(values.b, b_across)?, scales: values.scales })
     }
 
-    /// The address of each chunk of shared memory that is read.
+    /// The address of each chunk of shared memory of a CTA that is read.
     pub(crate) fn chunks(&self) -> Vec<u32> {
-        let a = self.a.iter().flat_map(|a| a.chunks(0..self.shape.rows));
-        a.chain(self.b.chunks(0..self.shape.columns)).collect()
+        let b = (&self.b, self.columns_of_b());
+        let matrices = self.a.iter().map(|a| (a, self.shape.rows)).chain([b]);
+        let chunks = |(matrix, lines): (&SharedMatrix, u32)| -> Vec<u32> {
+            match self.shape.long {
+                true => (0..lines).flat_map(|line| LONG_CHUNKS.map(|chunk| matrix.long_chunk(line, chunk))).collect(),
+                false => matrix.chunks(0..lines).collect(),
+            }
+        };
+        matrices.flat_map(chunks).collect()
+    }
+
+    /// Columns of b that a CTA has.
+    fn columns_of_b(&self) -> u32 {
+        if self.shape.paired { self.shape.columns / 2 } else { self.shape.columns }
+    }
+
+    /// The columns of b that a CTA has.
+    ///
+    /// # Errors
+    /// They are not in its shared memory.
+    pub(super) fn load_b(&self, shared: &[u8]) -> Result<Vec<RowBytes>, TensorMisfit> {
+        self.lines_of(&self.b, self.columns_of_b(), shared)
+    }
+
+    fn load_a(&self, memory: &mut TensorMemory, shared: &[u8]) -> Result<Vec<RowBytes>, TensorMisfit> {
+        match &self.a {
+            Ok(matrix) => self.lines_of(matrix, self.shape.rows, shared),
+            Err(address) => {
+                let column = self.column(*address, ROW_BYTES as u32 / 4, memory)?;
+                Ok((0..self.shape.rows).map(|line| padded(tensor_line(column, line, memory))).collect())
+            }
+        }
+    }
+
+    /// The first `number` lines of a matrix.
+    fn lines_of(&self, matrix: &SharedMatrix, number: u32, shared: &[u8]) -> Result<Vec<RowBytes>, TensorMisfit> {
+        let line = |line| match self.shape.long {
+            true => long_line(matrix, line, shared),
+            false => shared_line(matrix, line, shared).map(padded),
+        };
+        (0..number).map(|number| line(number).map_err(TensorMisfit::Outside)).collect()
     }
 
     /// The first column of an address in tensor memory: it and those behind it are the CTA's.
@@ -145,47 +224,57 @@ impl ScaledOperands {
     }
 
     /// Elements of lines, each by the scale factor of its block: of a where `of` is 0, else of b.
-    fn scaled_lines(&self, of: usize, memory: &mut TensorMemory, shared: &[u8]) -> Result<ScaledLines, TensorMisfit> {
+    fn scaled_lines(
+        &self,
+        of: usize,
+        lines: &[RowBytes],
+        memory: &mut TensorMemory,
+    ) -> Result<ScaledLines, TensorMisfit> {
         let shape = &self.shape;
-        let (number, element) = if of == 0 { (shape.rows, shape.a) } else { (shape.columns, shape.b) };
-        let scales = self.column(self.scales[of] & 0x3fff_ffff, number.div_ceil(QUARTER), memory)?;
+        let element = [shape.a, shape.b][of];
+        // A block of factors has room for 128 lines.
+        let (columns, block) = ((lines.len() as u32).div_ceil(QUARTER), 4 * (lines.len() as u32).div_ceil(128));
+        let words = (shape.bytes[of] + shape.factors()).div_ceil(4);
+        let scales = self.column(self.scales[of] & 0x3fff_ffff, block * (words - 1) + columns, memory)?;
         let in_tensor_memory = of == 0 && self.a.is_err();
-        let a_column = match self.a {
-            Err(address) if of == 0 => self.column(address, ROW_BYTES as u32 / 4, memory)?,
-            _ => 0,
-        };
-        let matrix = if of == 0 { self.a.as_ref().ok() } else { Some(&self.b) };
-        let (depth, factors) = (shape.kind.depth() as usize, shape.kind.factors() as usize);
-        let mut lines = Vec::with_capacity(number as usize);
-        for line in 0..number {
-            let bytes = match matrix {
-                Some(matrix) => shared_line(matrix, line, shared).map_err(TensorMisfit::Outside)?,
-                None => tensor_line(a_column, line, memory),
-            };
+        let (depth, factors) = (shape.depth() as usize, shape.factors() as usize);
+        let mut all = Vec::with_capacity(lines.len());
+        for (line, bytes) in (0..).zip(lines) {
             let mut values = [0.0; DEPTH];
             if shape.kind == ScaledKind::One {
-                values[..ROW_BYTES].copy_from_slice(&element.values(&bytes, in_tensor_memory));
+                let row = bytes.first_chunk().expect("a row has 32 bytes");
+                values[..ROW_BYTES].copy_from_slice(&element.values(row, in_tensor_memory));
             } else {
-                values = packed_values(&bytes);
+                values = packed_values(bytes);
             }
-            let word = self.scale_word([scales, line], of, memory)?;
+            let mut codes = [0; 8];
+            for n in 0..words {
+                let word = self.scale_word([scales + block * n, line], (of, n), memory)?;
+                codes[4 * n as usize..][..4].copy_from_slice(&word.to_le_bytes());
+            }
+            let codes = &codes[shape.bytes[of] as usize..];
             let scaled = std::array::from_fn(|k| {
                 // Beyond the depth there are zeros, with the last block's factor.
                 let block = (k * factors / depth).min(factors - 1);
-                f64::from(values[k])
-                    * scale_factor(shape.powers, (word >> (8 * (shape.bytes[of] as usize + block))) as u8)
+                f64::from(values[k]) * scale_factor(shape.powers, codes[block])
             });
-            lines.push(scaled);
+            all.push(scaled);
         }
-        Ok(ScaledLines(lines))
+        Ok(ScaledLines(all))
     }
 
-    /// The word of tensor memory with the scale factors of a line.
+    /// A word of tensor memory with scale factors of a line: the `number`th of them.
     ///
     /// # Errors
     /// The quarters have several.
-    fn scale_word(&self, [column, line]: [u32; 2], of: usize, memory: &mut TensorMemory) -> Result<u32, TensorMisfit> {
-        let used = (u32::MAX >> (32 - 8 * self.shape.kind.factors())) << (8 * self.shape.bytes[of]);
+    fn scale_word(
+        &self,
+        [column, line]: [u32; 2],
+        (of, number): (usize, u32),
+        memory: &mut TensorMemory,
+    ) -> Result<u32, TensorMisfit> {
+        let all = (u64::MAX >> (64 - 8 * self.shape.factors())) << (8 * self.shape.bytes[of]);
+        let used = (all >> (32 * number)) as u32;
         let words: [u32; 4] = std::array::from_fn(|quarter| {
             *memory.cell(QUARTER * quarter as u32 + line % QUARTER, column + line / QUARTER)
         });
@@ -202,6 +291,39 @@ impl ScaledOperands {
     }
 }
 
+/// The bytes of a row of a, or of a column of b.
+pub(super) type RowBytes = [u8; LINE_BYTES];
+
+/// The chunks of a line of 48 bytes.
+const LONG_CHUNKS: [u32; 3] = [0, 1, 2];
+
+fn padded(row: [u8; ROW_BYTES]) -> RowBytes {
+    let mut line = [0; LINE_BYTES];
+    line[..ROW_BYTES].copy_from_slice(&row);
+    line
+}
+
+/// A line of 48 bytes.
+///
+/// # Errors
+/// The address of what is not there.
+fn long_line(matrix: &SharedMatrix, line: u32, shared: &[u8]) -> Result<RowBytes, u32> {
+    let mut bytes = [0; LINE_BYTES];
+    for (chunk, part) in LONG_CHUNKS.into_iter().zip(bytes.chunks_exact_mut(16)) {
+        let address = matrix.long_chunk(line, chunk);
+        part.copy_from_slice(shared.get(address as usize..address as usize + 16).ok_or(address)?);
+    }
+    Ok(bytes)
+}
+
+/// The matrix that a descriptor of lines of 48 bytes names.
+fn long_matrix_of(descriptor: u64) -> Result<SharedMatrix, TensorMisfit> {
+    SharedMatrix::of_long_lines(descriptor).ok_or_else(|| {
+        let needs = "needs a swizzle of 128 bytes without a base offset, and an address as leading offset";
+        TensorMisfit::Unsupported(format!("a matrix of `tcgen05.mma` with a k of 96 ({descriptor:#018x}) {needs}"))
+    })
+}
+
 /// Elements by their scale factors, zeros beyond the depth.
 struct ScaledLines(Vec<[f64; DEPTH]>);
 
@@ -216,31 +338,43 @@ impl ScaledLines {
     }
 }
 
-/// d = (a scale_a) (b scale_b) + d for lane `lane` of a frame.
+/// d = (a scale_a) (b scale_b) + d of one CTA.
 ///
 /// # Errors
 /// What is not supported, or not there.
 pub(crate) fn multiply_scaled(
-    f: &Frame<'_>,
-    lane: usize,
+    values: &TensorValues,
     kind: ScaledKind,
-    of: &TensorProduct,
     memory: &mut TensorMemory,
     shared: &[u8],
-) -> Result<ScaledShape, TensorMisfit> {
-    let operands = ScaledOperands::of(f, lane, kind, of)?;
+) -> Result<(), TensorMisfit> {
+    let operands = ScaledOperands::of(values, kind)?;
+    let b = operands.load_b(shared)?;
+    multiply_scaled_rows(&operands, values.adds, &b, memory, shared)
+}
+
+/// The rows of a CTA, by all columns of b.
+///
+/// # Errors
+/// What is not supported, or not there.
+pub(super) fn multiply_scaled_rows(
+    operands: &ScaledOperands,
+    adds: bool,
+    b: &[RowBytes],
+    memory: &mut TensorMemory,
+    shared: &[u8],
+) -> Result<(), TensorMisfit> {
     let shape = operands.shape;
-    let (adds, when) = of.adds;
-    let adds = (f.get_p(adds) >> lane & 1 == 1) == when;
     let d = operands.column(operands.d, shape.columns, memory)?;
-    let mut a = operands.scaled_lines(0, memory, shared)?;
-    let b = operands.scaled_lines(1, memory, shared)?;
+    let a = operands.load_a(memory, shared)?;
+    let mut a = operands.scaled_lines(0, &a, memory)?;
+    let b = operands.scaled_lines(1, b, memory)?;
     // The signs of products are those of a.
     if shape.negates {
         a.0.iter_mut().flatten().for_each(|x| *x = -*x);
     }
     let singles = a.singles().zip(b.singles());
-    let depth = kind.depth() as usize;
+    let depth = shape.depth() as usize;
     for (row, column) in (0..shape.rows).flat_map(|row| (0..shape.columns).map(move |column| (row, column))) {
         let cell = memory.cell(row, d + column);
         let start = if adds { f32::from_bits(*cell) } else { 0.0 };
@@ -251,7 +385,7 @@ pub(crate) fn multiply_scaled(
         };
         *cell = canon32(sum);
     }
-    Ok(shape)
+    Ok(())
 }
 
 #[cfg(test)]
@@ -260,7 +394,7 @@ mod tests {
 
     #[test]
     fn a_descriptor_says_types_factors_and_where_these_are() {
-        let of = |kind, bits: u32| ScaledShape::of(kind, bits);
+        let of = |kind, bits: u32| ScaledShape::of(kind, false, bits);
         // What Triton has for 128 rows and columns of e2m1 with factors of ue4m3, and of e4m3.
         let four = of(ScaledKind::Four, 136_316_032).unwrap();
         assert_eq!((four.rows, four.columns, four.powers, four.bytes), (128, 128, false, [0, 0]));
@@ -274,14 +408,23 @@ mod tests {
             (ScaledKind::Two, base, "types of a and b"),
             (ScaledKind::Two, base | packed | 1 << 29, "2 are together"),
             (ScaledKind::Four, base | packed | 2 << 4, "4 are together"),
+            (ScaledKind::Four, base | packed | 1 << 31 | 1 << 4, "2 are together"),
             (ScaledKind::One, base ^ 1 << 23, "`.scale_vec::4X`"),
-            (ScaledKind::One, base | 1 << 31, "k of 96"),
+            (ScaledKind::One, base | 1 << 31, "a k of 96 is one of `.kind::mxf4`"),
             (ScaledKind::One, base | 1 << 2, "sparse"),
             (ScaledKind::One, base | 3 << 7 | 1 << 15, "lie across"),
             (ScaledKind::One, base ^ 12 << 24, "64 rows"),
         ] {
             let found = of(kind, bits).unwrap_err();
             assert!(found.contains(told), "{found}");
+        }
+        let pair = |rows: u32, columns: u32| {
+            ScaledShape::of(ScaledKind::One, true, 1 << 23 | (columns / 8) << 17 | (rows / 16) << 24)
+        };
+        let whole = pair(256, 48).unwrap();
+        assert_eq!((whole.rows, whole.columns, whole.paired), (128, 48, true));
+        for (rows, columns) in [(128, 48), (256, 40), (256, 8), (256, 264)] {
+            assert!(pair(rows, columns).unwrap_err().contains("where 256 and 16, 32 to 256"), "{rows}, {columns}");
         }
     }
 }

@@ -21,10 +21,18 @@
 //! canonical layouts of CuTe (`mma_traits_sm90_gmma.hpp`). A base offset is the row of 128 bytes at which the
 //! pattern begins, for patterns that begin elsewhere than at a multiple of their size.
 //!
+//! Lines of 48 bytes (`tcgen05` with a k of 96) have a third chunk, and the leading offset is an address (bit
+//! 52): where a line leaves its row of 128 bytes, it goes on in the row of that number from there, so that a
+//! tile's last elements may lie in the next stage of a ring (PTX ISA 9.7.16.4.1, CUTLASS's kernels of
+//! `sm_103a`).
+//!
 //! Not modelled: the ISA's reserved bits, which are not looked at. Addresses are not taken modulo 256 KB:
 //! those beyond shared memory are faults.
 
 use super::super::tensor_map::Swizzle;
+
+/// Bytes of a row of a swizzle of 128 bytes.
+const ROW_BYTES: u32 = 128;
 
 /// A matrix by its descriptor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,6 +71,21 @@ impl SharedMatrix {
         };
         let absolute = descriptor >> 52 & 1 == 1;
         (!absolute).then_some(SharedMatrix { swizzle, bytes, ..SharedMatrix::of(descriptor, across) })
+    }
+
+    /// What a descriptor of lines of 48 bytes says, of which there is one swizzle; none for another.
+    pub(crate) fn of_long_lines(descriptor: u64) -> Option<SharedMatrix> {
+        let matrix = SharedMatrix::of(descriptor, false);
+        let absolute = descriptor >> 52 & 1 == 1;
+        (absolute && descriptor >> 61 == 2 && matrix.base == 0).then_some(SharedMatrix { bytes: 1, ..matrix })
+    }
+
+    /// A chunk of a line of 48 bytes.
+    pub(crate) fn long_chunk(&self, line: u32, chunk: u32) -> u32 {
+        let within = self.start % ROW_BYTES + 16 * chunk;
+        let rows = if within < ROW_BYTES { self.start - self.start % ROW_BYTES } else { self.leading };
+        let at = rows + ROW_BYTES * (line % 8) + self.stride * (line / 8) + within % ROW_BYTES;
+        self.swizzle.place_from(0, at.into()) as u32
     }
 
     /// Bytes of the elements of lines that lie across; none, where they lie one by one.
@@ -130,6 +153,21 @@ mod tests {
             }
         }
         assert_eq!(at(384, 0).byte(0, 0, 16), 384 + 16 * 3, "by the address alone");
+    }
+
+    #[test]
+    fn a_line_of_48_bytes_goes_on_at_the_address_that_its_descriptor_has() {
+        let of = |start: u64, next: u64| {
+            SharedMatrix::of_long_lines(descriptor([start, next, 1024], 0, 1) | 1 << 52).unwrap()
+        };
+        let line = |matrix: SharedMatrix, line: u32| [0, 1, 2].map(|chunk| matrix.long_chunk(line, chunk));
+        assert_eq!(line(of(2048 + 48, 2048), 0), [2096, 2112, 2128]);
+        // Chunks 6 and 7 of row 3, and chunk 0 of row 3 elsewhere, each exchanged by 3.
+        let at = |row: u32, chunk: u32| row + 1024 + 128 * 3 + 16 * (chunk ^ 3);
+        assert_eq!(line(of(2048 + 96, 8192), 11), [at(2048, 6), at(2048, 7), at(8192, 0)]);
+        for wrong in [0, 1 << 49 | 1 << 52, 1 << 61 | 1 << 52] {
+            assert_eq!(SharedMatrix::of_long_lines(descriptor([2048, 2048, 1024], 0, 1) | wrong), None, "{wrong:#x}");
+        }
     }
 
     #[test]

@@ -1,4 +1,7 @@
-//! Copies from shared memory to tensor memory (`tcgen05.cp`, PTX ISA 9.7.16.9.1), of one CTA.
+//! Copies from shared memory to tensor memory (`tcgen05.cp`, PTX ISA 9.7.16.9.2): what one CTA does. With
+//! `.cta_group::2` both CTAs of a pair do so, by one address and descriptor, each from its own shared memory:
+//! the ISA says where the copies go, and kernels of CUTLASS where they come from, of which each CTA has the
+//! scale factors of its own rows at one place (`sm100_blockscaled_mma_warpspecialized.hpp`).
 //!
 //! A descriptor names rows in shared memory as one of `tcgen05.mma` does the rows of a matrix whose k is
 //! contiguous: row r is line r of a [`SharedMatrix`], of one or two chunks of 16 bytes. A chunk fills four
@@ -7,6 +10,8 @@
 //! Source: PTX ISA 9.7.16.2.3 (shapes) and 9.7.16.4.1 (descriptor); which lanes a row goes to that goes to
 //! several is in the copy traits of CuTe (`copy_traits_sm100.hpp`). Invariant: cells are written at once,
 //! although a program may count on them only in a later product, or behind an arrival.
+
+use durawarp_checkpoint::value;
 
 use super::super::ir::{Inst, TensorCopy};
 use super::super::tensor_memory::{TENSOR_LANES, TensorMemory};
@@ -19,6 +24,28 @@ use super::tiny::spread_out;
 /// Columns of a chunk.
 const CHUNK_COLUMNS: u32 = CHUNK_BYTES / 4;
 
+/// What the operands of a copy of a thread are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CopyValues {
+    copy: TensorCopy,
+    to: u32,
+    descriptor: u64,
+}
+
+value!(record CopyValues { copy, to, descriptor });
+
+impl CopyValues {
+    /// Those of a lane.
+    pub(crate) fn of(f: &Frame<'_>, lane: usize, copy: TensorCopy, inst: &Inst) -> Self {
+        CopyValues { copy, to: f.get32(inst.src[0])[lane], descriptor: f.get64(inst.src[1])[lane] }
+    }
+
+    /// Bytes that a CTA reads.
+    pub fn bytes(&self) -> u32 {
+        self.copy.shape.bytes()
+    }
+}
+
 /// Where a copy of a lane reads and writes.
 pub(crate) struct CopyOperands {
     copy: TensorCopy,
@@ -27,12 +54,10 @@ pub(crate) struct CopyOperands {
 }
 
 impl CopyOperands {
-    /// Those of a lane.
-    ///
     /// # Errors
     /// What the descriptor says that is not supported.
-    pub(crate) fn of(f: &Frame<'_>, lane: usize, copy: TensorCopy, inst: &Inst) -> Result<Self, TensorMisfit> {
-        let (to, descriptor) = (f.get32(inst.src[0])[lane], f.get64(inst.src[1])[lane]);
+    pub(crate) fn of(values: &CopyValues) -> Result<Self, TensorMisfit> {
+        let CopyValues { copy, to, descriptor } = *values;
         let from = matrix_of(descriptor, false, 1, "what `tcgen05.cp` reads")?;
         Ok(CopyOperands { copy, to, from })
     }

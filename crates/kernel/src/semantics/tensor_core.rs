@@ -241,16 +241,19 @@ pub struct TensorValues {
     /// Masks of lanes of d that stay as they are; of a pair, those of the CTA of odd rank come last.
     pub(super) disabled: [u32; 8],
     pub(super) scale: u8,
+    /// Of scaled blocks, addresses of the scale factors of a and b.
+    pub(super) scales: [u32; 2],
 }
 
 value!(record TensorValues {
-    kind, paired, d, a, a_in_tensor_memory, b, instruction, adds, disabled, scale,
+    kind, paired, d, a, a_in_tensor_memory, b, instruction, adds, disabled, scale, scales,
 });
 
 impl TensorValues {
     /// Those of a lane.
     pub(crate) fn of(f: &Frame<'_>, lane: usize, (kind, paired): (TensorKind, bool), of: &TensorProduct) -> Self {
         let (adds, when) = of.adds;
+        let word = |slot| if slot == NONE { 0 } else { f.get32(slot)[lane] };
         TensorValues {
             kind,
             paired,
@@ -260,8 +263,9 @@ impl TensorValues {
             b: f.get64(of.b)[lane],
             instruction: f.get32(of.instruction)[lane],
             adds: (f.get_p(adds) >> lane & 1 == 1) == when,
-            disabled: of.disabled.map(|slot| if slot == NONE { 0 } else { f.get32(slot)[lane] }),
+            disabled: of.disabled.map(word),
             scale: of.scale,
+            scales: of.scales.map(word),
         }
     }
 }
@@ -294,14 +298,13 @@ pub(crate) fn multiply_in_tensor_memory(
     values: &TensorValues,
     memory: &mut TensorMemory,
     shared: &[u8],
-) -> Result<ProductShape, TensorMisfit> {
+) -> Result<(), TensorMisfit> {
     let operands = TensorOperands::of(values)?;
     operands.place(operands.d, operands.shape.columns, memory)?;
     // All of b is brought into registers once, and 16 rows of a at a time.
     let b = operands.load_b(shared)?;
     let [masks @ .., _, _, _, _] = values.disabled;
-    multiply_rows(&operands, values, masks, b.iter(), memory, shared)?;
-    Ok(operands.shape)
+    multiply_rows(&operands, values, masks, b.iter(), memory, shared)
 }
 
 /// The rows of a CTA, by all of b, of which eight columns come at a time.

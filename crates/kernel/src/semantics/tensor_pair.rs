@@ -8,6 +8,7 @@
 //! b         columns 0 to n/2 - 1     columns n/2 to n - 1
 //! a         its rows                 its rows               in tensor memory, those of its sums
 //! ```
+//! With scaled blocks there are 256 rows, and each CTA has the scale factors that it needs (`scaled`).
 //! One thread of either CTA begins it; descriptors and addresses are those of either in its own memories. A
 //! row is as [`tensor_core`](super::tensor_core) has it: this adds which CTA has what.
 //!
@@ -17,12 +18,14 @@
 //! Invariant: both drivers compute here.
 
 use super::super::fault::FaultKind;
-use super::super::ir::{GroupElements, LANES};
+use super::super::ir::{GroupElements, LANES, TensorKind};
 use super::super::tensor_memory::TensorMemory;
 use super::V32;
+use super::scaled::{RowBytes, ScaledOperands, multiply_scaled_rows};
 use super::tensor_core::{TensorMisfit, TensorOperands, TensorValues, multiply_rows};
 
-/// The columns of b that a CTA has, as registers: a copy of the words, by which it may travel.
+/// The columns of b that a CTA has, as registers, or of scaled blocks as the words of one column behind the
+/// other: a copy, by which it may travel.
 pub type PairColumns = Vec<u32>;
 
 /// The columns of b in the shared memory of a CTA of a pair.
@@ -30,6 +33,11 @@ pub type PairColumns = Vec<u32>;
 /// # Errors
 /// What a descriptor says that is not supported, or is not there.
 pub(crate) fn columns_of_pair(values: &TensorValues, shared: &[u8]) -> Result<PairColumns, TensorMisfit> {
+    if let TensorKind::Scaled(kind) = values.kind {
+        let operands = ScaledOperands::of(values, kind)?;
+        let (lines, bytes) = (operands.load_b(shared)?, operands.shape.line_bytes());
+        return Ok(lines.iter().flat_map(|line| line[..bytes].chunks_exact(4).map(word_of)).collect());
+    }
     Ok(TensorOperands::of(values)?.load_b(shared)?.into_iter().flatten().flatten().collect())
 }
 
@@ -45,6 +53,14 @@ pub(crate) fn multiply_for_pair(
     memory: &mut TensorMemory,
     shared: &[u8],
 ) -> Result<(), TensorMisfit> {
+    if let TensorKind::Scaled(kind) = values.kind {
+        let operands = ScaledOperands::of(values, kind)?;
+        let byte = |words: &[u32], n: usize| words.get(n / 4).map_or(0, |word| word.to_le_bytes()[n % 4]);
+        let line = |words: &[u32]| -> RowBytes { std::array::from_fn(|n| byte(words, n)) };
+        let words = operands.shape.line_bytes() / 4;
+        let b: Vec<RowBytes> = b.into_iter().flat_map(|columns| columns.chunks_exact(words)).map(line).collect();
+        return multiply_scaled_rows(&operands, values.adds, &b, memory, shared);
+    }
     let operands = TensorOperands::of(values)?;
     let tile =
         |words: &[u32]| -> [V32; 2] { std::array::from_fn(|n| std::array::from_fn(|lane| words[LANES * n + lane])) };
@@ -54,12 +70,31 @@ pub(crate) fn multiply_for_pair(
     multiply_rows(&operands, values, disabled, b.iter(), memory, shared)
 }
 
+fn word_of(bytes: &[u8]) -> u32 {
+    u32::from_le_bytes(bytes.try_into().expect("four bytes"))
+}
+
 impl TensorValues {
+    /// The address of each chunk of shared memory of a CTA that is read.
+    ///
+    /// # Errors
+    /// What a descriptor says that is not supported.
+    pub(crate) fn chunks(&self) -> Result<Vec<u32>, TensorMisfit> {
+        if let TensorKind::Scaled(kind) = self.kind {
+            return ScaledOperands::of(self, kind).map(|operands| operands.chunks());
+        }
+        TensorOperands::of(self).map(|operands| operands.chunks())
+    }
+
     /// What a CTA's part takes: elements, and multiplications and additions.
     ///
     /// # Errors
     /// What the descriptor says that is not supported.
     pub(crate) fn work(&self) -> Result<(GroupElements, u32), TensorMisfit> {
+        if let TensorKind::Scaled(kind) = self.kind {
+            let shape = ScaledOperands::of(self, kind)?.shape;
+            return Ok((self.kind.elements(), 2 * shape.rows * shape.columns * shape.depth()));
+        }
         let shape = TensorOperands::of(self)?.shape;
         Ok((shape.elements, 2 * shape.rows * shape.columns * shape.elements.depth()))
     }

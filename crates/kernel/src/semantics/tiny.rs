@@ -114,8 +114,8 @@ pub(super) fn scale_factor(powers: bool, byte: u8) -> f64 {
     }
 }
 
-/// The values of 64 packed elements of 4 bits.
-pub(super) fn packed_values(row: &[u8; ROW_BYTES]) -> [f32; 2 * ROW_BYTES] {
+/// The values of packed elements of 4 bits.
+pub(super) fn packed_values<const N: usize>(row: &[u8]) -> [f32; N] {
     std::array::from_fn(|k| TinyFloat::E2m1.value(u32::from(row[k / 2]) >> (4 * (k % 2))))
 }
 

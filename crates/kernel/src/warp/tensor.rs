@@ -11,8 +11,7 @@ use super::super::fault::{FaultKind, ProgramFault};
 use super::super::ir::{GroupElements, Inst, LANES, Op, Slot, TensorCopy, TensorKind, TensorShape};
 use super::super::launch::Launch;
 use super::super::semantics::{
-    CopyOperands, Frame, ScaledOperands, TensorMisfit, TensorOperands, TensorValues, get, merge,
-    multiply_in_tensor_memory, multiply_scaled,
+    CopyOperands, CopyValues, Frame, TensorMisfit, TensorValues, get, merge, multiply_in_tensor_memory, multiply_scaled,
 };
 use super::super::tensor_memory::TensorMemory;
 use super::group::tell_chunks;
@@ -188,21 +187,14 @@ impl Warp {
     ) -> Result<Vec<TensorWork>, Box<ProgramFault>> {
         let mut works = Vec::new();
         for lane in lanes_of(lanes) {
-            // What the others read is a value, which pairs of CTAs send to one another.
-            let [rows, columns] = match kind {
-                TensorKind::Scaled(kind) => self.in_frame(lane, launch, |frame, within| {
-                    let product = &launch.kernel.tensor.products[inst.imm as usize];
-                    multiply_scaled(frame, within, kind, product, memory, shared)
-                        .map(|shape| [shape.rows, shape.columns])
-                }),
-                kind => {
-                    let values = self.tensor_values(inst, (kind, false), launch, lane);
-                    multiply_in_tensor_memory(&values, memory, shared).map(|shape| [shape.rows, shape.columns])
-                }
+            let values = self.tensor_values(inst, (kind, false), launch, lane);
+            let work = match kind {
+                TensorKind::Scaled(kind) => multiply_scaled(&values, kind, memory, shared),
+                _ => multiply_in_tensor_memory(&values, memory, shared),
             }
-            .map_err(|misfit| self.tensor_misfit(misfit, lane, launch))?;
-            let elements = kind.elements();
-            works.push(TensorWork { elements, operations: 2 * rows * columns * elements.depth() });
+            .and_then(|()| values.work());
+            let (elements, operations) = work.map_err(|misfit| self.tensor_misfit(misfit, lane, launch))?;
+            works.push(TensorWork { elements, operations });
         }
         Ok(works)
     }
@@ -221,15 +213,7 @@ impl Warp {
         mut read: impl FnMut(u64, &[u64; 64], u32),
     ) -> Result<(), Box<ProgramFault>> {
         for lane in lanes_of(lanes) {
-            let chunks = match kind {
-                (TensorKind::Scaled(kind), _) => self.in_frame(lane, launch, |frame, within| {
-                    let product = &launch.kernel.tensor.products[inst.imm as usize];
-                    ScaledOperands::of(frame, within, kind, product).map(|operands| operands.chunks())
-                }),
-                kind => {
-                    TensorOperands::of(&self.tensor_values(inst, kind, launch, lane)).map(|operands| operands.chunks())
-                }
-            };
+            let chunks = self.tensor_values(inst, kind, launch, lane).chunks();
             tell_chunks(&chunks.map_err(|misfit| self.tensor_misfit(misfit, lane, launch))?, &mut read);
         }
         Ok(())
@@ -285,8 +269,13 @@ impl Warp {
         launch: &Launch,
         lane: usize,
     ) -> Result<CopyOperands, Box<ProgramFault>> {
-        self.in_frame(lane, launch, |frame, within| CopyOperands::of(frame, within, copy, inst))
+        CopyOperands::of(&self.copy_values(inst, copy, launch, lane))
             .map_err(|misfit| self.tensor_misfit(misfit, lane, launch))
+    }
+
+    /// The operands of a copy of a lane.
+    pub(super) fn copy_values(&self, inst: &Inst, copy: TensorCopy, launch: &Launch, lane: usize) -> CopyValues {
+        self.in_frame(lane, launch, |frame, within| CopyValues::of(frame, within, copy, inst))
     }
 
     /// The operands of a product of a lane, and of a pair of CTAs or not.

@@ -1,23 +1,29 @@
 //! What a warp does with the tensor memories of a pair of CTAs (`tcgen05` with `.cta_group::2`), and arrivals
-//! behind products in several CTAs.
+//! behind products and copies in several CTAs.
 //!
 //! A product of a pair is begun by a thread of either CTA ([`Warp::pair_products`]) and done apart for each
 //! CTA: it reads its columns of b ([`pair_columns`]), and with those of both it makes its rows
-//! ([`multiply_pair`]). Each step needs one CTA's memories alone, so that the two may lie in two SMs.
+//! ([`multiply_pair`]). A copy to the tensor memories of both CTAs is one of each ([`copy_pair`]). Each step
+//! needs one CTA's memories alone, so that the two may lie in two SMs.
 //!
 //! Source: PTX ISA 9.7.16. Invariant: functional driver and timed machine both compute here.
 
 use super::super::cluster::{ClusterMisuse, owner_of};
 use super::super::fault::{FaultKind, ProgramFault};
-use super::super::ir::{Inst, LANES, TensorKind, TensorStep};
+use super::super::ir::{Inst, LANES, TensorCopy, TensorKind, TensorStep};
 use super::super::launch::Launch;
-use super::super::semantics::{PairColumns, TensorValues, columns_of_pair, get, multiply_for_pair};
+use super::super::semantics::{
+    CopyOperands, CopyValues, PairColumns, TensorValues, columns_of_pair, get, multiply_for_pair,
+};
 use super::super::tensor_memory::TensorMemory;
 use super::tensor::TensorWork;
 use super::{Warp, lanes_of};
 
 /// The instruction that faults of a product of a pair name.
 const NAME: &str = TensorStep::MultiplyPair(TensorKind::Half).name();
+
+/// The same of copies.
+const COPY_NAME: &str = "tcgen05.cp.cta_group::2";
 
 /// Bytes of an `mbarrier`.
 const BARRIER_BYTES: u64 = 8;
@@ -54,6 +60,20 @@ pub fn multiply_pair(
     multiply_for_pair(values, parity, b, memory, shared).map_err(|misfit| misfit.fault(launch.shared_bytes, NAME))
 }
 
+/// A CTA's copy, of one of a pair: from its own shared memory to its own tensor memory.
+///
+/// # Errors
+/// What is wrong with the copy.
+pub fn copy_pair(
+    values: &CopyValues,
+    memory: &mut TensorMemory,
+    shared: &[u8],
+    launch: &Launch,
+) -> Result<(), FaultKind> {
+    let done = CopyOperands::of(values).and_then(|operands| operands.copy(memory, shared));
+    done.map_err(|misfit| misfit.fault(launch.shared_bytes, COPY_NAME))
+}
+
 /// What the part of one CTA takes of its tensor cores.
 ///
 /// # Errors
@@ -74,6 +94,12 @@ impl Warp {
         lanes: u64,
     ) -> Vec<(u32, TensorValues)> {
         lanes_of(lanes).map(|lane| (lane as u32, self.tensor_values(inst, (kind, true), launch, lane))).collect()
+    }
+
+    /// The copies of these lanes, each with its lane.
+    #[cold]
+    pub fn pair_copies(&self, inst: &Inst, copy: TensorCopy, launch: &Launch, lanes: u64) -> Vec<(u32, CopyValues)> {
+        lanes_of(lanes).map(|lane| (lane as u32, self.copy_values(inst, copy, launch, lane))).collect()
     }
 
     /// The barriers at which these lanes arrive.

@@ -90,7 +90,13 @@ impl Share<'_> {
         // Only the own SM knows when products are done. Without any under way it is an arrival as any other.
         let place = core.slots[self.warp].cta;
         if self.mem.atom == AtomOp::Phase(PhaseOp::ArriveBehindProducts) && core.tensor.is_under_way(place, m.cycle) {
-            let scope = PairScope { here: m.w.index, record: m.record, launches: m.launches, spec: &m.p.tensor };
+            let scope = PairScope {
+                here: m.w.index,
+                record: m.record,
+                launches: m.launches,
+                spec: &m.p.tensor,
+                latency: m.p.shared.latency_cycles,
+            };
             for lane in lanes_of(self.lanes) {
                 let cta = &core.ctas[usize::from(place)];
                 let others = scope.others(cta, 1 << rank, self.address[lane]);

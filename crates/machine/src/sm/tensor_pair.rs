@@ -9,6 +9,8 @@
 //!            who issues                         its peer
 //!   mma      product, own columns of b ──────>  its rows
 //!            its rows                  <──────  own columns of b
+//!   cp       copy                      ──────>  its copy
+//!            its copy                  <──────  done
 //!   commit   all are done and answered ──────>  arrival
 //! ```
 //! Each SM reads and writes its own memories alone; what it lacks of b comes by a message of the link that
@@ -16,30 +18,34 @@
 //! cycle in which it begins where it was issued, or in which the other is free. It is done when both are; a
 //! program counts on its results behind an arrival only, which waits for the answer.
 //!
+//! A copy is done here behind the products before it, whose rows wait for their answers, and before those
+//! after it, so that each finds the scale factors of its turn.
+//!
 //! SMs take columns for a pair in the order of their numbers, so that no two pairs wait for each other.
 //!
 //! Source: PTX ISA 9.7.16 (what is done), CUTLASS's kernels of two SMs (who issues). Chosen, for lack of a
 //! source: that both cores work in step; that what comes of b takes no time of the link, as it goes with the
-//! product. Invariants: answers of a CTA's products come in the order of their issue; an SM changes state of
+//! product. Invariants: answers of a CTA's work come in the order of its issue; an SM changes state of
 //! another only by messages. Not modelled: a product that waits here because the tensor core there is busy;
 //! what other CTAs' barriers know of fences.
 
 use durawarp_kernel::cluster::ClusterMisuse;
 use durawarp_kernel::fault::{FaultKind, ProgramFault};
-use durawarp_kernel::ir::{Inst, TensorKind};
-use durawarp_kernel::semantics::PairColumns;
+use durawarp_kernel::ir::{Inst, TensorCopy, TensorKind};
+use durawarp_kernel::launch::Launch;
 use durawarp_kernel::semantics::atomic::arrive_once;
+use durawarp_kernel::semantics::{CopyValues, PairColumns, TensorValues};
 use durawarp_kernel::tensor_memory::PairMisuse;
-use durawarp_kernel::warp::{multiply_pair, pair_columns, pair_work};
+use durawarp_kernel::warp::{copy_pair, multiply_pair, pair_columns, pair_work};
 
 use super::core::IssueCore;
 use super::cta::CtaSlot;
 use super::launches::LaunchTable;
 use super::parameters::TensorTimes;
 use super::slots::Fault;
-use super::tensor_peers::{PairPlace, PairScope, PendingProduct, WaitingCommit};
+use super::tensor_peers::{PairPlace, PairScope, PendingWork, WaitingCommit};
 use super::wait::Wait;
-use crate::remote::{ClusterCta, PairMessage, PairProduct, PairWord};
+use crate::remote::{ClusterCta, PairIssue, PairMessage, PairWord, PairWork};
 
 /// The slot of a CTA that has not ended.
 fn find(core: &IssueCore, of: ClusterCta, scope: PairScope<'_>) -> Option<usize> {
@@ -190,13 +196,29 @@ pub(super) fn multiply(
         let fault = |kind| Box::new(ProgramFault::new(kind, launch, &core.slots[warp].warp, pc, lane));
         let work = pair_work(&values, launch).map_err(fault)?;
         let columns = pair_columns(&values, &core.ctas[cta].shared, launch).map_err(fault)?;
-        // The own core begins at once; the own rows are made when the peer's columns are here.
-        let start = core.tensor.multiply(cta, scope.spec.tensor_times(work), cycle);
-        let product = PairProduct { from: place.own, values, columns: columns.clone(), start };
-        send(core, place, scope.here, PairWord::Multiply(product));
-        let of = &mut core.tensor.pairs.slots[cta];
-        of.issued += 1;
-        of.pending.push_back(PendingProduct { warp: warp as u8, pc, lane, values: Some(values), columns });
+        let work = (PairWork::Product { values, columns }, scope.spec.tensor_times(work));
+        begin(core, (cta, place), work, (warp, pc, lane), cycle, scope);
+    }
+    Ok(())
+}
+
+/// A warp issues copies from shared memory to tensor memory in both CTAs.
+///
+/// # Errors
+/// The cluster has no peer.
+pub(super) fn copy(
+    core: &mut IssueCore,
+    warp: usize,
+    (inst, copy, lanes): (&Inst, TensorCopy, u64),
+    cycle: u32,
+    scope: PairScope<'_>,
+) -> Result<(), Fault> {
+    let (cta, place) = place_of(core, warp, scope)?;
+    let slot = &core.slots[warp];
+    let pc = slot.warp.pc();
+    for (lane, values) in slot.warp.pair_copies(inst, copy, scope.launches.of(slot), lanes) {
+        let work = (PairWork::Copy { values }, scope.spec.copy_times(values.bytes(), scope.latency));
+        begin(core, (cta, place), work, (warp, pc, lane), cycle, scope);
     }
     Ok(())
 }
@@ -213,14 +235,26 @@ pub(super) fn occupy(
     scope: PairScope<'_>,
 ) -> Result<(), Fault> {
     let (cta, place) = place_of(core, warp, scope)?;
-    let start = core.tensor.multiply(cta, times, cycle);
     let TensorTimes { work, tail } = times;
-    send(core, place, scope.here, PairWord::Occupies { by: place.own, work, tail, start });
-    let (pc, columns) = (core.slots[warp].warp.pc(), PairColumns::new());
+    let issued = (warp, core.slots[warp].warp.pc(), 0);
+    begin(core, (cta, place), (PairWork::Traced { work, tail }, times), issued, cycle, scope);
+    Ok(())
+}
+
+/// Work of both CTAs begins: the own core is taken at once, the own part done when the peer has answered.
+fn begin(
+    core: &mut IssueCore,
+    (cta, place): (usize, PairPlace),
+    (work, times): (PairWork, TensorTimes),
+    (warp, pc, lane): (usize, u32, u32),
+    cycle: u32,
+    scope: PairScope<'_>,
+) {
+    let start = core.tensor.multiply(cta, times, cycle);
+    send(core, place, scope.here, PairWord::Begins(PairIssue { from: place.own, work: work.clone(), start }));
     let of = &mut core.tensor.pairs.slots[cta];
     of.issued += 1;
-    of.pending.push_back(PendingProduct { warp: warp as u8, pc, lane: 0, values: None, columns });
-    Ok(())
+    of.pending.push_back(PendingWork { warp: warp as u8, pc, lane, work });
 }
 
 /// A word for a CTA of this SM.
@@ -236,17 +270,10 @@ pub(super) fn receive(
     let PairMessage { to, from, word } = message;
     let found = find(core, to, scope);
     match (word, found) {
-        (PairWord::Multiply(product), found) => {
-            let to = product.from;
-            let word = answer(core, found, product, cycle, scope);
+        (PairWord::Begins(issue), found) => {
+            let to = issue.from;
+            let word = answer(core, found, issue, cycle, scope);
             core.tensor.pairs.leaving.push((from, Box::new(PairMessage { to, from: scope.here, word })));
-            Ok(())
-        }
-        // Whether its CTA has ended is not asked: on the card it had not.
-        (PairWord::Occupies { by, work, tail, start }, _) => {
-            let done = core.tensor.occupy(TensorTimes { work, tail }, start).max(cycle);
-            let word = PairWord::Multiplied { columns: PairColumns::new(), done, fault: None };
-            core.tensor.pairs.leaving.push((from, Box::new(PairMessage { to: by, from: scope.here, word })));
             Ok(())
         }
         // A CTA that has ended does not hear of it.
@@ -268,41 +295,39 @@ pub(super) fn receive(
             }
         },
         (PairWord::Arrives { at }, Some(cta)) => arrive_in(core, cta, at.into(), scope.launches),
-        (PairWord::Multiplied { columns, done, fault }, Some(cta)) => {
+        (PairWord::Done { columns, done, fault }, Some(cta)) => {
             answered(core, cta, (columns, done, fault), cycle, scope)
         }
     }
 }
 
-/// Does the part of the CTA in a slot of a product that its peer has issued.
-fn answer(
-    core: &mut IssueCore,
-    found: Option<usize>,
-    product: PairProduct,
-    cycle: u32,
-    scope: PairScope<'_>,
-) -> PairWord {
-    let wrong = |what: String| PairWord::Multiplied { columns: PairColumns::new(), done: cycle, fault: Some(what) };
-    let Some(cta) = found else { return wrong(ClusterMisuse::Ended(product.from.rank ^ 1).to_string()) };
-    let launch = scope.launches.at(core.ctas[cta].launch);
-    let values = &product.values;
-    // What is wrong here is told where the product was issued.
-    let done = pair_work(values, launch).and_then(|work| {
-        let (memory, shared) = (core.tensor.memory_mut(cta), &core.ctas[cta].shared);
-        let columns = pair_columns(values, shared, launch)?;
-        let b = if product.from.rank.is_multiple_of(2) {
-            [&product.columns, &columns]
-        } else {
-            [&columns, &product.columns]
-        };
-        multiply_pair(values, (product.from.rank ^ 1) % 2, b, memory, shared, launch)?;
-        Ok((work, columns))
-    });
+/// Does the part of the CTA in a slot of what its peer has issued.
+fn answer(core: &mut IssueCore, found: Option<usize>, issue: PairIssue, cycle: u32, scope: PairScope<'_>) -> PairWord {
+    let wrong = |what: String| PairWord::Done { columns: PairColumns::new(), done: cycle, fault: Some(what) };
+    // What is wrong here is told where the work was issued.
+    let done = match (&issue.work, found) {
+        // Whether a CTA of a trace has ended is not asked: on the card it had not.
+        (&PairWork::Traced { work, tail }, _) => Ok((TensorTimes { work, tail }, PairColumns::new())),
+        (_, None) => return wrong(ClusterMisuse::Ended(issue.from.rank ^ 1).to_string()),
+        (PairWork::Product { values, columns: theirs }, Some(cta)) => {
+            let launch = scope.launches.at(core.ctas[cta].launch);
+            pair_work(values, launch).and_then(|work| {
+                let columns = pair_columns(values, &core.ctas[cta].shared, launch)?;
+                multiply_here(core, cta, values, (issue.from.rank ^ 1, [&columns, theirs]), launch)?;
+                Ok((scope.spec.tensor_times(work), columns))
+            })
+        }
+        (PairWork::Copy { values }, Some(cta)) => {
+            let times = scope.spec.copy_times(values.bytes(), scope.latency);
+            let launch = scope.launches.at(core.ctas[cta].launch);
+            copy_here(core, cta, values, launch).map(|()| (times, PairColumns::new()))
+        }
+    };
     match done {
-        Ok((work, columns)) => {
+        Ok((times, columns)) => {
             // It began there some cycles ago, as the word has come over the link.
-            let done = core.tensor.occupy(scope.spec.tensor_times(work), product.start).max(cycle);
-            PairWord::Multiplied { columns, done, fault: None }
+            let done = core.tensor.occupy(times, issue.start).max(cycle);
+            PairWord::Done { columns, done, fault: None }
         }
         Err(FaultKind::Unsupported(what) | FaultKind::Asynchronous(what)) => wrong(what),
         Err(FaultKind::OutOfBounds { address, bytes, hint, .. }) => {
@@ -312,7 +337,24 @@ fn answer(
     }
 }
 
-/// The peer has answered the oldest product of a CTA: its own rows follow, and what waits for them.
+/// The rows of the CTA in a slot of a product of a pair, by its own columns of b and the peer's.
+fn multiply_here(
+    core: &mut IssueCore,
+    cta: usize,
+    values: &TensorValues,
+    (rank, [own, theirs]): (u32, [&PairColumns; 2]),
+    launch: &Launch,
+) -> Result<(), FaultKind> {
+    let b = if rank.is_multiple_of(2) { [own, theirs] } else { [theirs, own] };
+    multiply_pair(values, rank % 2, b, core.tensor.memory_mut(cta), &core.ctas[cta].shared, launch)
+}
+
+/// The copy of the CTA in a slot.
+fn copy_here(core: &mut IssueCore, cta: usize, values: &CopyValues, launch: &Launch) -> Result<(), FaultKind> {
+    copy_pair(values, core.tensor.memory_mut(cta), &core.ctas[cta].shared, launch)
+}
+
+/// The peer has answered the oldest work of a CTA: its own part follows, and what waits for it.
 fn answered(
     core: &mut IssueCore,
     cta: usize,
@@ -321,19 +363,24 @@ fn answered(
     scope: PairScope<'_>,
 ) -> Result<(), Fault> {
     let slot = &mut core.tensor.pairs.slots[cta];
-    let Some(PendingProduct { warp, pc, lane, values, columns: own }) = slot.pending.pop_front() else {
-        unreachable!("an answer belongs to a product")
+    let Some(PendingWork { warp, pc, lane, work }) = slot.pending.pop_front() else {
+        unreachable!("an answer belongs to what was issued")
     };
     slot.answered += 1;
     let (answered, rank) = (slot.answered, core.ctas[cta].seat.as_ref().map_or(0, |seat| seat.rank));
     let launch = scope.launches.at(core.ctas[cta].launch);
-    let made = match (fault, values) {
-        (Some(what), _) => Err(FaultKind::Asynchronous(format!("a product's part in the peer CTA: {what}"))),
-        (None, None) => Ok(()),
-        (None, Some(values)) => {
-            let b = if rank.is_multiple_of(2) { [&own, &columns] } else { [&columns, &own] };
-            multiply_pair(&values, rank % 2, b, core.tensor.memory_mut(cta), &core.ctas[cta].shared, launch)
+    let made = match (fault, &work) {
+        (Some(what), PairWork::Product { .. }) => {
+            Err(FaultKind::Asynchronous(format!("a product's part in the peer CTA: {what}")))
         }
+        (Some(what), PairWork::Copy { .. }) => {
+            Err(FaultKind::Asynchronous(format!("a copy's part in the peer CTA: {what}")))
+        }
+        (None, PairWork::Product { values, columns: own }) => {
+            multiply_here(core, cta, values, (rank, [own, &columns]), launch)
+        }
+        (None, PairWork::Copy { values }) => copy_here(core, cta, values, launch),
+        (_, PairWork::Traced { .. }) => Ok(()),
     };
     if let Err(kind) = made {
         return Err(Box::new(ProgramFault::new(kind, launch, &core.slots[usize::from(warp)].warp, pc, lane)));

@@ -1,9 +1,9 @@
-//! What an SM keeps of pairs of CTAs in tensor memory: who asks for columns of both, products whose answers
-//! are under way, arrivals that wait for these, and where the other CTA is. What becomes of it is in
-//! `tensor_pair`.
+//! What an SM keeps of pairs of CTAs in tensor memory: who asks for columns of both, products and copies
+//! whose answers are under way, arrivals that wait for these, and where the other CTA is. What becomes of it
+//! is in `tensor_pair`.
 //!
-//! Invariant: products of a CTA are answered in the order of their issue; messages leave in the event in
-//! which they are made.
+//! Invariant: work of a CTA is answered, and its own part done, in the order of issue; messages leave in the
+//! event in which they are made.
 
 use std::collections::VecDeque;
 
@@ -11,14 +11,13 @@ use durawarp_checkpoint::value;
 use durawarp_kernel::cluster::peer_of;
 use durawarp_kernel::fault::FaultKind;
 use durawarp_kernel::launch::Launch;
-use durawarp_kernel::semantics::{PairColumns, TensorValues};
 
 use super::cta::CtaSlot;
 use super::launches::LaunchTable;
 use super::parameters::TensorSpec;
 use super::record::Record;
 use crate::coalescer::lanes_of;
-use crate::remote::{ClusterCta, PairMessage, PairWord};
+use crate::remote::{ClusterCta, PairMessage, PairWord, PairWork};
 
 /// A barrier of another CTA at which somebody arrives, and its SM.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -30,19 +29,16 @@ pub(super) struct OtherBarrier {
 
 value!(record OtherBarrier { sm, to, at });
 
-/// A product of a pair whose answer is not here.
+/// Work of a pair whose answer is not here.
 #[derive(Debug)]
-pub(super) struct PendingProduct {
+pub(super) struct PendingWork {
     pub(super) warp: u8,
     pub(super) pc: u32,
     pub(super) lane: u32,
-    /// None of a trace.
-    pub(super) values: Option<TensorValues>,
-    /// The own columns of b.
-    pub(super) columns: PairColumns,
+    pub(super) work: PairWork,
 }
 
-value!(record PendingProduct { warp, pc, lane, values, columns });
+value!(record PendingWork { warp, pc, lane, work });
 
 /// What a CTA slot has to do with its peer.
 #[derive(Debug, Default)]
@@ -53,8 +49,8 @@ pub(super) struct PairSlot {
     pub(super) theirs: Option<u32>,
     /// The address of those that are had here, or of the peer's, while it is not known that both are.
     pub(super) at: Option<u32>,
-    pub(super) pending: VecDeque<PendingProduct>,
-    /// Products issued, and answered.
+    pub(super) pending: VecDeque<PendingWork>,
+    /// Work issued, and answered.
     pub(super) issued: u64,
     pub(super) answered: u64,
 }
@@ -66,7 +62,7 @@ value!(record PairSlot { asks, theirs, at, pending, issued, answered });
 pub(super) struct WaitingCommit {
     pub(super) slot: u8,
     pub(super) cta: u64,
-    /// Products of the slot that are to be answered.
+    /// Work of the slot that is to be answered.
     pub(super) behind: u64,
     pub(super) at: Vec<u64>,
     pub(super) others: Vec<OtherBarrier>,
@@ -97,7 +93,7 @@ impl PairUnit {
         self.commits.retain(|commit| usize::from(commit.slot) != slot);
     }
 
-    /// Arrivals behind products of a slot that are not answered wait; without such they are given back.
+    /// Arrivals behind work of a slot that is not answered wait; without such they are given back.
     pub(super) fn hold(
         &mut self,
         (slot, cta): (u8, u64),
@@ -112,7 +108,7 @@ impl PairUnit {
         None
     }
 
-    /// No product of a slot waits for its answer.
+    /// No work of a slot waits for its answer.
     #[inline]
     pub(super) fn is_answered(&self, slot: u8) -> bool {
         self.slots[usize::from(slot)].pending.is_empty()
@@ -162,6 +158,8 @@ pub(super) struct PairScope<'a> {
     pub(super) record: &'a Record,
     pub(super) launches: &'a LaunchTable,
     pub(super) spec: &'a TensorSpec,
+    /// Cycles of an access to shared memory.
+    pub(super) latency: u32,
 }
 
 impl PairScope<'_> {

@@ -35,11 +35,11 @@ pub(super) struct TensorIssue<'a> {
 pub(super) fn step_tensor(
     core: &mut IssueCore,
     issue: TensorIssue<'_>,
-    (latency, scope): (u32, PairScope<'_>),
+    scope: PairScope<'_>,
     host: &mut SmHost,
 ) -> Result<bool, Fault> {
     let TensorIssue { warp, step, inst, lanes, cycle } = issue;
-    let PairScope { launches, spec, .. } = scope;
+    let PairScope { launches, spec, latency, .. } = scope;
     let launch = launches.of(&core.slots[warp]);
     let slot = &mut core.slots[warp];
     let cta = usize::from(slot.cta);
@@ -115,6 +115,12 @@ pub(super) fn step_tensor(
                 warp.each_tensor_read(inst, (kind, true), launch, lanes, read)
             })?;
             tensor_pair::multiply(core, warp, (inst, kind, lanes), cycle, scope)?;
+        }
+        TensorStep::CopyPair(copy) => {
+            read_factors(warp, slot, &mut core.ctas[cta], launch, host, |warp, read| {
+                warp.each_copy_read(inst, copy, launch, lanes, read)
+            })?;
+            tensor_pair::copy(core, warp, (inst, copy, lanes), cycle, scope)?;
         }
         TensorStep::CommitTo => commit(core, warp, inst, lanes, cycle, scope)?,
         TensorStep::Traced(step) => step_traced(core, (warp, step, inst.imm as u32), (cycle, latency), scope)?,

@@ -58,7 +58,13 @@ use super::wait::{Account, AfterFence, Wait};
 /// What an SM tells the tensor memory of pairs of itself.
 macro_rules! pair_scope {
     ($sm:ident, $launches:expr) => {
-        PairScope { here: $sm.w.index, record: &$sm.record, launches: $launches, spec: &$sm.p.tensor }
+        PairScope {
+            here: $sm.w.index,
+            record: &$sm.record,
+            launches: $launches,
+            spec: &$sm.p.tensor,
+            latency: $sm.p.shared.latency_cycles,
+        }
     };
 }
 
@@ -453,8 +459,7 @@ impl Sm {
             return Ok(true);
         }
         self.record.tensor.tensor_products += u64::from(issue.step.elements().is_some());
-        let with = (self.p.shared.latency_cycles, pair_scope!(self, launches));
-        step_tensor(&mut self.core, issue, with, &mut self.host)
+        step_tensor(&mut self.core, issue, pair_scope!(self, launches), &mut self.host)
     }
 
     /// A word on the tensor memory of a pair of CTAs is here.

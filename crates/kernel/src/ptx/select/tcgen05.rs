@@ -12,7 +12,7 @@
 //! | `.fence` | nothing: products and transfers have their values in program order |
 //!
 //! All instructions of a kernel are of as many CTAs, as the ISA asks (`launch` looks for clusters of pairs).
-//! Not supported: `.ws`, `.sp`, `.ashift`, `.shift`; of pairs `.block_scale` and `.cp`.
+//! Not supported: `.ws`, `.sp`, `.ashift`, `.shift`.
 
 use super::super::super::ir::{
     AddressIn, AtomOp, CacheOp, Class, Elem, Mem, MemKind, Op, PhaseOp, Space, TensorKind, TensorShape, TensorStep,
@@ -89,11 +89,6 @@ impl<'a> Lower<'_, 'a> {
         // Only what may be of two CTAs says of how many.
         let grouped = !matches!(what, Tcgen05::Load | Tcgen05::Store | Tcgen05::Wait(_) | Tcgen05::Fence);
         let paired = if grouped { self.cta_group(i, m)? } else { false };
-        if paired && (what == Tcgen05::Copy || i.mods.iter().any(|word| word.text == "block_scale")) {
-            let message =
-                "copies to tensor memory and scaled blocks of pairs of CTAs (`.cta_group::2`) are not supported";
-            return Err(self.fault(i.opcode.at.clone(), message));
-        }
         match what {
             Tcgen05::Allocate => self.allocate_columns(i, m, paired),
             Tcgen05::Free => {
@@ -113,7 +108,7 @@ impl<'a> Lower<'_, 'a> {
                 self.tensor_step(step, &[], &[])
             }
             Tcgen05::Multiply => self.tensor_product(i, m, paired),
-            Tcgen05::Copy => self.tensor_copy(i, m),
+            Tcgen05::Copy => self.tensor_copy(i, m, paired),
             Tcgen05::Commit => self.commit_products(i, m),
             Tcgen05::Fence => {
                 let [] = self.operands(i)?;
@@ -217,7 +212,7 @@ impl<'a> Lower<'_, 'a> {
 
     fn tensor_product(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>, paired: bool) -> Lowered {
         if m.take("block_scale") {
-            return self.scaled_product(i, m);
+            return self.scaled_product(i, m, paired);
         }
         const KINDS: [(&str, TensorKind); 4] = [
             ("kind::f16", TensorKind::Half),

@@ -1,5 +1,5 @@
 //! Products with scaled blocks and copies to tensor memory: `tcgen05.mma ... .block_scale` and `tcgen05.cp`,
-//! of one CTA (PTX ISA 9.7.16.10.9 and 9.7.16.9.1).
+//! of one CTA or of a pair (PTX ISA 9.7.16.10.9 and 9.7.16.9.2).
 //!
 //! | kind | `.scale_vec` | the same, newer |
 //! |---|---|---|
@@ -7,11 +7,9 @@
 //! | `.kind::mxf4` | `::2X`, or nothing | `.block32` |
 //! | `.kind::mxf4nvf4` | `::2X`, `::4X` | `.block32`, `.block16` |
 //!
-//! Not supported: `.sp`, two CTAs, a k of 96 (`sm_103a`).
+//! Not supported: `.sp`. A k of 96 (`sm_103a`) is known when the product runs.
 
-use super::super::super::super::ir::{
-    Class, CopyShape, Op, PaddedElements, ScaledKind, TensorCopy, TensorKind, TensorStep,
-};
+use super::super::super::super::ir::{CopyShape, PaddedElements, ScaledKind, TensorCopy, TensorKind, TensorStep};
 use super::super::super::ast::{Instruction, OperandKind};
 use super::super::super::draft::TensorDraft;
 use super::super::super::lower::{Lower, Lowered};
@@ -33,7 +31,7 @@ const KINDS: [(&str, &str, ScaledKind); 9] = [
 
 impl<'a> Lower<'_, 'a> {
     /// d = (a scale_a) (b scale_b) + d.
-    pub(super) fn scaled_product(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
+    pub(super) fn scaled_product(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>, paired: bool) -> Lowered {
         let kind = m.find(|word| word.strip_prefix("kind::")).unwrap_or("");
         let vector = m.find(|word| (word.starts_with("scale_vec::") || word.starts_with("block")).then_some(word));
         // The newer word is that of the vector that the kind's elements share so.
@@ -56,7 +54,9 @@ impl<'a> Lower<'_, 'a> {
         let (b, instruction) = (self.src(b, Ty::B64)?, self.src(instruction, Ty::B32)?);
         let scales = [self.tensor_address(scale_a)?, self.tensor_address(scale_b)?];
         let (adds, negated) = self.src_pred(adds)?;
-        self.tensor_step(TensorStep::Multiply(TensorKind::Scaled(kind)), &[], &[d, a, b, instruction])?;
+        let kind = TensorKind::Scaled(kind);
+        let step = if paired { TensorStep::MultiplyPair(kind) } else { TensorStep::Multiply(kind) };
+        self.tensor_step(step, &[], &[d, a, b, instruction])?;
         if let Some(draft) = self.body.code.last_mut() {
             draft.more[0] = adds;
             draft.more[1..3].copy_from_slice(&scales);
@@ -66,7 +66,7 @@ impl<'a> Lower<'_, 'a> {
     }
 
     /// A copy from shared memory.
-    pub(super) fn tensor_copy(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
+    pub(super) fn tensor_copy(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>, paired: bool) -> Lowered {
         const SHAPES: [(&str, &str, CopyShape); 6] = [
             ("128x256b", "", CopyShape::Rows128Of32),
             ("4x256b", "", CopyShape::Rows4Of32),
@@ -92,7 +92,8 @@ impl<'a> Lower<'_, 'a> {
         }
         let [to, from] = self.operands(i)?;
         let (to, from) = (self.tensor_address(to)?, self.src(from, Ty::B64)?);
-        self.emit(Op::Tensor(TensorStep::Copy(TensorCopy { shape, padded })), Class::Control, &[], &[to, from], 0);
-        Ok(())
+        let copy = TensorCopy { shape, padded };
+        let step = if paired { TensorStep::CopyPair(copy) } else { TensorStep::Copy(copy) };
+        self.tensor_step(step, &[], &[to, from])
     }
 }
