@@ -125,7 +125,7 @@ fn a_programmatic_launch_that_is_done_first_makes_its_own_durable_and_waits_for_
 #[test]
 fn launches_overlap_under_each_scheme_that_takes_several_and_values_stay() {
     let schemes = overlapping();
-    for name in ["base", "strict", "epoch-kernel", "store+clwb", "themis", "nvw-fifo", "sbrp"] {
+    for name in ["base", "strict", "epoch-kernel", "store+clwb", "themis", "nvw-fifo", "sbrp", "agpm", "epoch-tag"] {
         assert!(schemes.contains(&name), "{name} is not among {schemes:?}");
     }
     for scheme in schemes {

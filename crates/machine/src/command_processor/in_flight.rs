@@ -21,6 +21,7 @@ use std::sync::Arc;
 use durawarp_checkpoint::value;
 use durawarp_engine::Time;
 use durawarp_kernel::launch::Launch;
+use durawarp_persist::handler::LaunchSet;
 
 use crate::occupancy::Demand;
 
@@ -151,10 +152,16 @@ impl InFlight {
         None
     }
 
-    /// A launch begins, whose first CTA leaves at `first` or after: its place.
-    pub(super) fn begin(&mut self, waiting: QueuedLaunch, demand: Demand, first: Time) -> u8 {
+    /// The place of the launch that begins next.
+    pub(super) fn free_place(&self) -> u8 {
         let taken = |place: &u8| self.running.iter().any(|running| running.place == *place);
         let Some(place) = (0..=u8::MAX).find(|place| !taken(place)) else { unreachable!("fewer run at once") };
+        place
+    }
+
+    /// A launch begins, whose first CTA leaves at `first` or after: its place.
+    pub(super) fn begin(&mut self, waiting: QueuedLaunch, demand: Demand, first: Time) -> u8 {
+        let place = self.free_place();
         let (number, stream, traced) = (waiting.number, waiting.launch.stream, waiting.launch.traced.is_some());
         let at = self.running.partition_point(|running| running.number < number);
         let barrier = KernelBarrier::of(&waiting.launch.kernel);
@@ -165,6 +172,11 @@ impl InFlight {
         self.running.insert(at, running);
         self.peak = self.peak.max(self.running.len() as u32);
         place
+    }
+
+    /// The places of those that run.
+    pub(super) fn places(&self) -> LaunchSet {
+        LaunchSet::of(self.running.iter().map(|running| running.place))
     }
 
     /// The launch in a place.
