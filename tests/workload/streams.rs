@@ -133,7 +133,7 @@ fn kernels_in_flight_together_have_periods_and_reasons_of_their_own_under_agpm()
         let manifest = format!("{head}{buffer}{steps}");
         let folder = folder("agpm-in-flight", &[("workload.toml", &manifest), ("kernel.ptx", &logging())]);
         let recipe = Experiment::of(folder.display().to_string()).scheme("agpm").set("sm.count", 4);
-        let recipe = recipe.changes(&["agpm.key=slot", "agpm.few_logs=1", "agpm.report_logs=8"]);
+        let recipe = recipe.changes(["agpm.key=slot", "agpm.few_logs=1", "agpm.report_logs=8"]);
         let outcome = recipe.build().unwrap_or_else(|faults| panic!("{faults}")).run();
         assert_eq!(outcome.end, End::Finished);
         outcome

@@ -50,8 +50,8 @@ use super::kernel_facts::kernel_facts;
 use super::l1::L1Spec;
 use super::look::{Lines, Look};
 use super::msg::{
-    CommandProcessorMsg, GridOrder, GridReport, LaunchPlace, Msg, Payload, Receiver, Reply, Request, RequestKind,
-    SliceMsg, SmMsg, deliver,
+    CommandProcessorMsg, GridOrder, GridReport, Msg, Payload, Receiver, Reply, Request, RequestKind, SliceMsg, SmMsg,
+    deliver,
 };
 use super::network::Network;
 use super::occupancy::Occupancy;
@@ -463,10 +463,7 @@ impl CommandProcessor {
         record.carveout = carveout;
         self.persistency.note(FactKind::KernelStarted, waiting.number, cx.now());
         self.ctas_known += waiting.sequence.ctas();
-        let number = waiting.number;
-        let beside = self.flight.places();
-        let place = self.flight.begin(waiting, demand, cx.now() + launch_ticks);
-        let at = LaunchPlace { place, number, depends: self.flight.depends(place), beside };
+        let at = self.flight.begin(waiting, demand, cx.now() + launch_ticks);
         for sm in self.ports.to_sms() {
             sm.send(SmMsg::Start { launch: launch.clone(), at, l1_ways }, launch_ticks, cx);
         }

@@ -23,6 +23,7 @@ use durawarp_engine::Time;
 use durawarp_kernel::launch::Launch;
 use durawarp_persist::handler::LaunchSet;
 
+use crate::msg::LaunchPlace;
 use crate::occupancy::Demand;
 
 use super::cta_dispatch::{CtaSequence, Grid};
@@ -159,8 +160,9 @@ impl InFlight {
         place
     }
 
-    /// A launch begins, whose first CTA leaves at `first` or after: its place.
-    pub(super) fn begin(&mut self, waiting: QueuedLaunch, demand: Demand, first: Time) -> u8 {
+    /// A launch begins, whose first CTA leaves at `first` or after: which it is for SMs.
+    pub(super) fn begin(&mut self, waiting: QueuedLaunch, demand: Demand, first: Time) -> LaunchPlace {
+        let beside = self.places();
         let place = self.free_place();
         let (number, stream, traced) = (waiting.number, waiting.launch.stream, waiting.launch.traced.is_some());
         let at = self.running.partition_point(|running| running.number < number);
@@ -171,7 +173,7 @@ impl InFlight {
         let running = RunningLaunch { number, place, stream, traced, programmatic, grid, barrier, let_go: 0 };
         self.running.insert(at, running);
         self.peak = self.peak.max(self.running.len() as u32);
-        place
+        LaunchPlace { place, number, depends: self.depends(place), beside }
     }
 
     /// The places of those that run.
@@ -230,7 +232,7 @@ mod tests {
     fn begin(flight: &mut InFlight) -> Vec<(u32, u8)> {
         std::iter::from_fn(|| {
             let next = flight.take_ready()?;
-            Some((next.number, flight.begin(next, Demand::default(), 0)))
+            Some((next.number, flight.begin(next, Demand::default(), 0).place))
         })
         .collect()
     }
