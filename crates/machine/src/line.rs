@@ -23,7 +23,8 @@ pub struct Line {
     pub mask: u128,
     /// A log update writes it, or reads it to save it: schemes at the L2 are told.
     pub log: bool,
-    /// Place of the launch whose warp stores or loads it, for the same; 0 where launches run one after another.
+    /// Place of the launch whose warp stores or loads it, for the same; 0 where launches run one after the
+    /// other.
     pub launch: u8,
 }
 

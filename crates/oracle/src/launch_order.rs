@@ -4,7 +4,7 @@
 //! | part of a launch | begins | what comes before |
 //! |---|---|---|
 //! | first | with the launch | launches that were over then |
-//! | behind `griddepcontrol.wait` | of each CTA, when a warp of it has passed one | those that were over when what it depends on was |
+//! | behind `griddepcontrol.wait` | for a CTA, when a warp of it passes one | those over when what it depends on is |
 //!
 //! Source: CUDA C++ Programming Guide, "Streams", "Events" and "Programmatic Dependent Launch". What was over
 //! all the same counts as before it, too: nothing of it is left to overlap. Invariants: the order is that of

@@ -343,6 +343,7 @@ impl Journal {
     /// The bytes of a fact, those of its mask one after the other; empty for one noted without.
     pub fn data(&self, fact: &Fact) -> &[u8] {
         let bytes = fact.mask.count_ones() as usize;
+        // The bytes of a fact lie in one chunk, so that they are a slice.
         let (chunk, start) = (fact.data as usize / CHUNK, fact.data as usize % CHUNK);
         match fact.kind {
             FactKind::Performed

@@ -11,9 +11,9 @@
 //! ```
 //! A tag is the instance (the CTA), the place of the line's first store in the SM's order, and up to which
 //! place stores of that instance come before the line: the *barrier id*. Barriers of a kernel order all SMs'
-//! lines, and so does the start of a launch those of launches that are over by then (of a programmatic one, for
-//! what it stores behind `griddepcontrol.wait`, the end of what it depends on); launches in flight together
-//! have no order: at the L1s each SM drains what is before,
+//! lines, and so does the start of a launch those of launches that are over by then (of a programmatic one,
+//! for what it stores behind `griddepcontrol.wait`, the end of what it depends on); launches in flight
+//! together have no order: at the L1s each SM drains what is before,
 //! and nothing behind leaves until all SMs are done (`kernel_order.rs`); in the L2 what is behind fewer
 //! barriers is written first.
 //!

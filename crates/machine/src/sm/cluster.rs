@@ -196,8 +196,8 @@ fn apart() -> [u16; 64] {
     std::array::from_fn(|lane| 16 * lane as u16)
 }
 
-/// Tells the handler where warps of two CTAs communicate by the shared memory of this one. Those of other CTAs
-/// are not told apart.
+/// Tells the handler where warps of two CTAs communicate by the shared memory of this one. Those of other
+/// CTAs are not told apart.
 pub(super) fn tell_shared(cta: &mut CtaSlot, access: &RemoteAccess, host: &mut SmHost) {
     let kind = match access.kind {
         RemoteKind::Load => MemKind::Load,

@@ -1,7 +1,7 @@
 //! Order across SMs at persist barriers of a kernel, when nobody waits for them: each SM says when all that
 //! it stored before a barrier is where its L1's lines go, durable or in the L2, and learns when all have said
-//! so. The start of a launch is such a barrier, too. It orders behind it what the launch stores, and before it
-//! what launches stored that are over, which has arrived by then; those in flight have no order.
+//! so. The start of a launch is such a barrier, too. It orders behind it what the launch stores, and before
+//! it what launches stored that are over, which has arrived by then; those in flight have no order.
 //!
 //! ```text
 //!   SM: barrier k opens ── all before it arrived ──Done(k)──> hub ── all SMs have said so ──Go(k)──> SMs: what comes

@@ -58,7 +58,7 @@ pub(super) enum TagMessage {
     /// So it is everywhere.
     Go(u64),
     Tag(LineTag),
-    /// Lines behind this barrier have no order with those that are behind `with` alone, of launches in flight.
+    /// Lines behind this barrier have no order with those behind `with` alone, of launches in flight.
     Beside {
         kernel: u64,
         with: Vec<u64>,
