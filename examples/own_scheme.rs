@@ -81,7 +81,7 @@ struct AtKernelEnd;
 impl Handler for AtKernelEnd {}
 
 impl HostHandler for AtKernelEnd {
-    fn boundary(&mut self, _: &mut Outbox) -> Boundary {
+    fn boundary(&mut self, _: u8, _: &mut Outbox) -> Boundary {
         Boundary::WriteBackL2
     }
 }

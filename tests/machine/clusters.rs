@@ -164,6 +164,36 @@ pub(super) fn pair(overrides: &str, body: &str) -> (Vec<u64>, RunEnd) {
 
 pub(super) const SYNC: &str = "barrier.cluster.arrive;\nbarrier.cluster.wait;\n";
 
+/// AGPM's reason for a kernel of two CTAs that runs `body`: whether it counts as one whose warps communicate.
+fn communicates(body: &str) -> bool {
+    let spec = machine("hopper-h100", "sm.count=4 l2.slices=16 controller.channels=16");
+    let mut bench = Bench::new(spec);
+    let out = bench.buffer(4096, Medium::Nvm);
+    let logs = "pm.st.log.global.u32 [%out], %r52;\n".repeat(160);
+    let body = format!(
+        ".shared .align 16 .b8 slot[512];\nmov.u32 %r50, slot;\nmov.u32 %r52, %cluster_ctarank;\nxor.b32 %r53, %r52, 1;\n\
+         mapa.shared::cluster.u32 %r51, %r50, %r53;\n{SYNC}{body}\n{SYNC}{logs}"
+    );
+    bench.launch(&body, 2, 32, (out, 0, 0, 0)).with_directives(".reqnctapercluster 2, 1, 1");
+    let ran = bench.run_scheme("agpm");
+    let selection = ran.assembly.scheme_report().expect("agpm has a hub");
+    let reasons = selection["reasons"].as_object().expect("decisions by reason").clone();
+    assert!(!reasons.is_empty(), "{selection}");
+    reasons.contains_key("h")
+}
+
+#[test]
+fn warps_that_communicate_by_another_ctas_shared_memory_are_seen_to_under_agpm() {
+    let own = "st.shared.u32 [%r50], %r52;\nbarrier.cluster.arrive;\nbarrier.cluster.wait;\n";
+    let read = |from: &str| format!("{own}ld.shared::cluster.u32 %r54, [{from}];");
+    assert!(!communicates(own) && !communicates(&read("%r50")), "what a warp wrote itself");
+    assert!(communicates(&read("%r51")), "what a warp of the other CTA wrote, there");
+    let sent = "st.shared::cluster.u32 [%r51], %r52;\nbarrier.cluster.arrive;\nbarrier.cluster.wait;\n";
+    assert!(!communicates(sent), "to write is not to read");
+    assert!(communicates(&format!("{sent}ld.shared.u32 %r54, [%r50];")), "what it wrote here");
+    assert!(communicates(&format!("{own}atom.shared::cluster.add.u32 %r54, [%r51], 1;")), "an atomic reads");
+}
+
 /// Cycles of eight loads, each of which needs the one before, from an address in `%r51` or `%r50`.
 fn chase(overrides: &str, from: &str, lanes: &str) -> u64 {
     let chain = "ld.shared::cluster.u32 %r56, [%r55];\nadd.u32 %r55, %r55, %r56;\n".repeat(8);

@@ -45,7 +45,7 @@ enum Ask {
 impl Ask {
     fn message(self, tag: u16) -> ControllerMsg {
         let write = |line, through, byte, mask| {
-            let data = Box::new(Line { bytes: [byte; 128], mask, log: false });
+            let data = Box::new(Line { bytes: [byte; 128], mask, log: false, launch: 0 });
             ControllerMsg::MemoryWrite(MemoryWrite {
                 line: NVM_BASE + line,
                 slice: 0,

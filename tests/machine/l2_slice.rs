@@ -195,7 +195,7 @@ fn read(line: u64, tag: u32, sectors: u8) -> Request {
 }
 
 fn write(line: u64, tag: u32, byte: u8, mask: u128) -> Request {
-    let data = Box::new(Line { bytes: [byte; 128], mask, log: false });
+    let data = Box::new(Line { bytes: [byte; 128], mask, log: false, launch: 0 });
     let sectors = sectors_touched(mask);
     Request {
         line,

@@ -146,7 +146,7 @@ pub(super) fn write(line: u64, byte: u8, mask: u128) -> ControllerMsg {
         token: 0,
         late: false,
         through: false,
-        data: Box::new(Line { bytes: [byte; 128], mask, log: false }),
+        data: Box::new(Line { bytes: [byte; 128], mask, log: false, launch: 0 }),
     })
 }
 

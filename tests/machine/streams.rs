@@ -232,6 +232,11 @@ fn any_number_of_threads_and_any_partitioning_have_the_same_events() {
 pub(crate) fn assert_same_events(name: &str, bench: &Bench) {
     let first = overlapped(bench);
     crate::accounts::assert_conserved(name, &bench.spec, &first.assembly);
+    assert_same_at_any_threads(bench, &first);
+}
+
+/// At 2 and 8 threads, in several placements, it runs as it `first` ran.
+pub(crate) fn assert_same_at_any_threads(bench: &Bench, first: &Ran) {
     let threads = |threads: usize, placement: Placement, rebalance: Rebalance| RunOptions {
         threads,
         oversubscribe: true,
@@ -248,8 +253,8 @@ pub(crate) fn assert_same_events(name: &str, bench: &Bench) {
     ] {
         let other = bench.run_overlapped(&options);
         let of = |ran: &Ran| (ran.assembly.simulation.digest(), ran.assembly.simulation.stats().events());
-        assert_eq!(of(&other), of(&first), "{options:?}");
-        assert_eq!(records(&other), records(&first), "{options:?}");
+        assert_eq!(of(&other), of(first), "{options:?}");
+        assert_eq!(records(&other), records(first), "{options:?}");
         assert!(other.memory == first.memory, "{options:?}: memory");
     }
 }

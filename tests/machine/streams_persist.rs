@@ -1,12 +1,12 @@
 //! Launches that overlap under schemes: what a launch that ends makes durable, whom that holds up, and that it is the same at
 //! any number of threads.
 
-use crate::bench_machine::{Bench, Ran, one_gigahertz};
-use crate::streams::{assert_goes_on, assert_same_events, intervals, overlapped};
+use crate::bench_machine::{Bench, Ran, machine, one_gigahertz};
+use crate::streams::{assert_goes_on, assert_same_at_any_threads, assert_same_events, intervals, overlapped};
 use durawarp::engine::Time;
 use durawarp::kernel::memory::Medium;
 use durawarp::persist::Scheme;
-use durawarp::persist::journal::{Author, FactKind};
+use durawarp::persist::journal::{Author, Fact, FactKind};
 use durawarp::schemes::catalogue;
 
 /// Counts to `n`, then stores 1 in a line of its own for each thread, and makes it durable where fences do.
@@ -112,7 +112,7 @@ fn a_programmatic_launch_that_is_done_first_makes_its_own_durable_and_waits_for_
     // What waits stores when the launch before has ended, hence behind its write-back.
     let journal = ran.assembly.journal();
     let first = |kind: FactKind, launch: u32| {
-        let of = |fact: &durawarp::persist::journal::Fact| {
+        let of = |fact: &Fact| {
             let own = fact.author.cta().map_or(fact.author == Author::Launch(launch), |(of, _)| of == launch);
             fact.kind == kind && own
         };
@@ -125,7 +125,7 @@ fn a_programmatic_launch_that_is_done_first_makes_its_own_durable_and_waits_for_
 #[test]
 fn launches_overlap_under_each_scheme_that_takes_several_and_values_stay() {
     let schemes = overlapping();
-    for name in ["base", "strict", "epoch-kernel", "store+clwb", "themis", "nvw-fifo", "sbrp"] {
+    for name in ["base", "strict", "epoch-kernel", "store+clwb", "themis", "nvw-fifo", "sbrp", "agpm", "epoch-tag"] {
         assert!(schemes.contains(&name), "{name} is not among {schemes:?}");
     }
     for scheme in schemes {
@@ -150,4 +150,72 @@ fn any_number_of_threads_has_the_same_events_under_each_of_them_and_goes_on_from
         // Before the first ends, while it is written back where it is, and behind that.
         assert_goes_on(&bench, [ends[0] / 2, ends[0] - 40, ends[0] + 20]);
     }
+}
+
+/// Log updates of a line each, and of one line: each launch has periods of its own under AGPM.
+fn logs(launches: &[(u32, u64, u64)]) -> Bench {
+    let mut bench = Bench::new(one_gigahertz("sm.count=4"));
+    let out = bench.buffer(1 << 18, Medium::Nvm);
+    for (number, &(ctas, stride, stream)) in (0..).zip(launches) {
+        let logs: String = (0..24).map(|n| format!("pm.st.log.global.u32 [%d1+{}], %r1;\n", stride * n)).collect();
+        let body = format!("mov.u32 %r1, 5;\nmul.wide.u32 %d1, %id, 4;\nadd.s64 %d1, %d1, %out;\n{logs}pm.sfence;");
+        bench.launch(&body, ctas, 32, (out + 65536 * number, 0, 0, 0)).in_stream(stream, &[]);
+    }
+    bench.overlapped = ("agpm", false);
+    bench
+}
+
+#[test]
+fn launches_with_log_updates_are_the_same_at_any_number_of_threads_under_agpm_and_go_on_from_checkpoints() {
+    let bench = logs(&[(12, 4096, 1), (9, 0, 2), (4, 128, 1)]);
+    let ran = overlapped(&bench);
+    assert_eq!(ran.assembly.command_processor().most_at_once(), 2);
+    let [a, b, c] = intervals(&ran)[..] else { panic!("three launches") };
+    assert_eq!((a.0, b.0, c.0), (0, 0, a.1));
+    assert_same_events("agpm", &bench);
+    assert_goes_on(&bench, [a.1 / 3, a.1 - 20, a.1 + 20, c.1 - 10]);
+}
+
+/// `persists`, where L1s combine stores, on an L2 that has room for few lines: tags order what leaves it.
+fn tagged(launches: &[(u32, u32, u64)], l2: &str) -> Bench {
+    let mut bench = persists("epoch-tag", launches);
+    bench.spec = machine("scoped-table2", &format!("sm.count=4 {l2}"));
+    bench
+}
+
+#[test]
+fn launches_whose_lines_tags_order_overlap_and_are_the_same_at_any_number_of_threads() {
+    let launches = [(6, 60, 1), (9, 20, 2), (2, 400, 3), (4, 5, 1)];
+    for l2 in ["l2.slices=1 l2.slice_kb=2 l2.ways=4", "l2.slices=2 l2.slice_kb=1 l2.ways=2", ""] {
+        let mut bench = tagged(&launches, l2);
+        let ran = overlapped(&bench);
+        assert_eq!(ran.assembly.command_processor().most_at_once(), 3, "{l2}");
+        assert!(ran.memory == bench.functional(), "{l2}");
+        let ends: Vec<Time> = intervals(&ran).iter().map(|launch| launch.1).collect();
+        let sum: Time = intervals(&ran).iter().map(|launch| launch.1 - launch.0).sum();
+        assert!(ends.iter().max().unwrap() * 10 < sum * 8, "{l2}: {:?}", intervals(&ran));
+        bench.overlapped.1 = false;
+        assert_same_at_any_threads(&bench, &overlapped(&bench));
+        assert_goes_on(&bench, [ends[0] / 2, ends[0] - 40, ends[0] + 20]);
+    }
+}
+
+#[test]
+fn lines_become_durable_in_the_order_of_launches_that_are_over_and_in_none_of_those_in_flight() {
+    // The third launch follows the first in its stream, the second runs beside both and is long.
+    let bench = tagged(&[(8, 10, 1), (8, 60, 2), (8, 10, 1)], "l2.slices=2 l2.slice_kb=1 l2.ways=2");
+    let ran = overlapped(&bench);
+    let journal = ran.assembly.journal();
+    let line_of = |launch: u64| move |line: u64| line / 65536 == launch;
+    let is_store = |fact: &&Fact| matches!(fact.kind, FactKind::Stored | FactKind::StoredNonTemporal);
+    let base = journal.facts().iter().filter(is_store).map(|fact| fact.line).min().unwrap();
+    let accepted = |launch: u64| {
+        let facts = journal.facts().iter().enumerate();
+        let own = facts.filter(|(_, fact)| fact.kind == FactKind::Accepted && line_of(launch)(fact.line - base));
+        own.map(|(at, _)| at).collect::<Vec<_>>()
+    };
+    let [first, second, third] = [0, 1, 2].map(accepted);
+    assert!(!first.is_empty() && !second.is_empty() && !third.is_empty());
+    assert!(first.last() < third.first(), "the first launch was over when the third began");
+    assert!(third.first() < second.last() || second.first() < first.last(), "the second is in order with neither");
 }

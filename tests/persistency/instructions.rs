@@ -62,7 +62,7 @@ fn write_backs(handlers: &mut dyn FnMut() -> Box<dyn SmHandler>, stored: StoreCl
     for degree in DEGREES {
         let (mut handler, outbox) = (handlers(), &mut Outbox::default());
         handler.store(&Store { degree, ..Store::to(stored, &[LINE]) }, outbox);
-        let rule = handler.write_back(&WriteBack { class, warp: 0, lines: &[LINE] }, outbox);
+        let rule = handler.write_back(&WriteBack { class, warp: 0, launch: 0, lines: &[LINE] }, outbox);
         words.push(if rule == WriteBackRule::Written { "writes back" } else { "-" }.to_owned());
     }
     once(words)

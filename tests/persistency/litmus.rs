@@ -91,6 +91,26 @@ fn bugs_show_at_the_level_that_the_page_says() {
     }
 }
 
+/// Where L1s combine stores, tags order what launches leave in the caches: it is in the order of streams, events and waits
+/// that lines become durable, and launches in flight together have none.
+#[test]
+fn tags_order_launches_by_streams_events_and_waits_alone_where_l1s_combine_stores() {
+    for (program, lost) in [
+        ("stream_event", false),
+        ("stream_no_event", true),
+        ("programmatic_wait", false),
+        ("programmatic_no_wait", true),
+    ] {
+        let report = judged_on("scoped-table2", &format!("litmus/{program}"), &[], "epoch-tag", &[], false);
+        let streams = report.outcome.streams.as_ref().expect("launches that may overlap");
+        assert_eq!(streams.one_by_one, None, "{program}");
+        assert_eq!(report.conditions[0].violated.map(|images| images > 0)[2], lost, "{program}: overtaking");
+        assert!(lost || report.holds(), "{program}");
+        // Nothing waits for lines to leave the caches.
+        assert!(!report.conditions[0].violated.map(|images| images > 0)[0], "{program}: in the run");
+    }
+}
+
 /// The paper's negative example, on its own machine (wavefronts of 64) and on one with warps of 32: the
 /// program with barriers of the thread, and that with barriers of the workgroup at the same size.
 #[test]

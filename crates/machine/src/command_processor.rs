@@ -50,8 +50,8 @@ use super::kernel_facts::kernel_facts;
 use super::l1::L1Spec;
 use super::look::{Lines, Look};
 use super::msg::{
-    CommandProcessorMsg, GridOrder, GridReport, LaunchPlace, Msg, Payload, Receiver, Reply, Request, RequestKind,
-    SliceMsg, SmMsg, deliver,
+    CommandProcessorMsg, GridOrder, GridReport, Msg, Payload, Receiver, Reply, Request, RequestKind, SliceMsg, SmMsg,
+    deliver,
 };
 use super::network::Network;
 use super::occupancy::Occupancy;
@@ -449,7 +449,7 @@ impl CommandProcessor {
             demand = demand.with_split(carveout.shared_kb, carveout.l1_ways(&self.l1));
         }
         let launch_ticks = self.ctas.pace().launch_ticks - excused;
-        let facts = kernel_facts(&launch, waiting.number, self.sm.warp_size);
+        let facts = kernel_facts(&launch, (self.flight.free_place(), waiting.number), self.sm.warp_size);
         self.persistency.kernel_start(&facts, &self.ports, cx);
         // Where another launch runs, SMs split their memory when they get CTAs.
         let alone = self.flight.running().is_empty();
@@ -463,9 +463,7 @@ impl CommandProcessor {
         record.carveout = carveout;
         self.persistency.note(FactKind::KernelStarted, waiting.number, cx.now());
         self.ctas_known += waiting.sequence.ctas();
-        let number = waiting.number;
-        let place = self.flight.begin(waiting, demand, cx.now() + launch_ticks);
-        let at = LaunchPlace { place, number, depends: self.flight.depends(place) };
+        let at = self.flight.begin(waiting, demand, cx.now() + launch_ticks);
         for sm in self.ports.to_sms() {
             sm.send(SmMsg::Start { launch: launch.clone(), at, l1_ways }, launch_ticks, cx);
         }
@@ -538,7 +536,9 @@ impl CommandProcessor {
             // Its warps may pass `griddepcontrol.wait`. The launch itself may still be on its way.
             if let Some(place) = next.filter(|_| over.is_none()) {
                 let after = self.flight.at(place).grid.first().saturating_sub(cx.now()) + 1;
-                self.ports.to_sms().for_each(|sm| sm.send(SmMsg::PrerequisitesOver { place }, after, cx));
+                let (number, beside) = (self.flight.at(place).number, self.flight.places());
+                self.persistency.note(FactKind::PrerequisitesOver, number, cx.now());
+                self.ports.to_sms().for_each(|sm| sm.send(SmMsg::PrerequisitesOver { place, beside }, after, cx));
             }
             over = over.filter(|place| self.persistency.kernel_end(*place, &self.ports, cx));
         }

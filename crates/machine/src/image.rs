@@ -378,7 +378,7 @@ mod tests {
         };
         for (shared, own) in shared.iter_mut().zip(&mut own) {
             assert!(shared.to_vec() == own.to_vec() && digest(shared) == digest(own));
-            let line = Line { bytes: [7; MAX_LINE_BYTES], mask: 0xff00, log: false };
+            let line = Line { bytes: [7; MAX_LINE_BYTES], mask: 0xff00, log: false, launch: 0 };
             for image in [&mut *shared, own] {
                 image.write_line(PAGE_BYTES + 512, &line);
             }
@@ -393,14 +393,14 @@ mod tests {
     #[test]
     fn the_last_line_may_be_short() {
         let mut image = Image::new(PAGE_BYTES + 40);
-        image.write_line(PAGE_BYTES, &Line { bytes: [7; MAX_LINE_BYTES], mask: u128::MAX, log: false });
+        image.write_line(PAGE_BYTES, &Line { bytes: [7; MAX_LINE_BYTES], mask: u128::MAX, log: false, launch: 0 });
         assert_eq!(image.to_vec()[PAGE_BYTES..], [7; 40]);
     }
 
     #[test]
     fn lines_of_64_bytes_fill_a_page_to_its_end() {
         let mut image = Image::new(2 * PAGE_BYTES);
-        let line = Line { bytes: [7; MAX_LINE_BYTES], mask: u128::from(u64::MAX), log: false };
+        let line = Line { bytes: [7; MAX_LINE_BYTES], mask: u128::from(u64::MAX), log: false, launch: 0 };
         image.write_line(PAGE_BYTES - 64, &line);
         let mut bytes = [0; 66];
         image.read(PAGE_BYTES - 65, &mut bytes);

@@ -9,8 +9,8 @@ use durawarp_kernel::ir::{ClusterStep, MemKind, Op, PmOp, Space, StoreHint};
 use durawarp_kernel::launch::Launch;
 use durawarp_persist::handler::KernelFacts;
 
-/// The facts of a launch, the `number`th of the program from 0.
-pub(super) fn kernel_facts(launch: &Launch, number: u32, warp_size: u32) -> KernelFacts {
+/// The facts of a launch in a place, the `number`th of the program from 0.
+pub(super) fn kernel_facts(launch: &Launch, (place, number): (u8, u32), warp_size: u32) -> KernelFacts {
     let code = &launch.kernel.code;
     let (mut writes, mut waits, mut reads) = (false, false, false);
     let (mut persists, mut log_write_backs) = (Vec::new(), Vec::new());
@@ -41,6 +41,7 @@ pub(super) fn kernel_facts(launch: &Launch, number: u32, warp_size: u32) -> Kern
         || persists.iter().chain(&log_write_backs).any(|pc| loops.iter().any(|around| around.contains(pc)));
     KernelFacts {
         kernel: launch.kernel.name.clone(),
+        place,
         launch: number,
         warps: launch.ctas() * u64::from(launch.warps_per_cta(warp_size)),
         shared_bytes: launch.shared_bytes,

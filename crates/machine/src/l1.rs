@@ -533,7 +533,7 @@ mod tests {
     }
 
     fn line(byte: u8) -> Line {
-        Line { bytes: [byte; MAX_LINE_BYTES], mask: u128::MAX, log: false }
+        Line { bytes: [byte; MAX_LINE_BYTES], mask: u128::MAX, log: false, launch: 0 }
     }
 
     #[test]

@@ -23,13 +23,16 @@ pub struct Line {
     pub mask: u128,
     /// A log update writes it, or reads it to save it: schemes at the L2 are told.
     pub log: bool,
+    /// Place of the launch whose warp stores or loads it, for the same; 0 where launches run one after the
+    /// other.
+    pub launch: u8,
 }
 
-value!(record Line { bytes, mask, log });
+value!(record Line { bytes, mask, log, launch });
 
 impl Default for Line {
     fn default() -> Self {
-        Line { bytes: [0; MAX_LINE_BYTES], mask: 0, log: false }
+        Line { bytes: [0; MAX_LINE_BYTES], mask: 0, log: false, launch: 0 }
     }
 }
 
@@ -46,6 +49,7 @@ impl LinePool {
         let mut room = self.free.pop().unwrap_or_default();
         room.mask = 0;
         room.log = false;
+        room.launch = 0;
         room
     }
 

@@ -16,6 +16,7 @@ use std::sync::Arc;
 use durawarp_checkpoint::{LoadFault, StateReader, StateWriter, Storable, value};
 use durawarp_engine::{Ctx, Message};
 use durawarp_kernel::launch::Launch;
+use durawarp_persist::handler::LaunchSet;
 
 use super::coherence::{CoreMsg, HomeMsg, LineData, OsMsg};
 use super::look::{Lines, Look};
@@ -41,9 +42,11 @@ pub struct LaunchPlace {
     pub number: u32,
     /// A launch that it depends on still runs.
     pub depends: bool,
+    /// Launches in flight beside it.
+    pub beside: LaunchSet,
 }
 
-value!(record LaunchPlace { place, number, depends });
+value!(record LaunchPlace { place, number, depends, beside });
 
 /// What an SM receives.
 #[derive(Debug)]
@@ -104,6 +107,8 @@ pub enum SmMsg {
     PrerequisitesOver {
         /// The place of the launch.
         place: u8,
+        /// Launches in flight, this one among them.
+        beside: LaunchSet,
     },
 }
 
@@ -111,7 +116,7 @@ value!(choice SmMsg {
     Reply(reply), Credit(credit), Invalidate { line }, Start { launch, at, l1_ways },
     Cta { cta, place, l1_ways, cluster }, Remote(access), RemoteAnswer(access), Copied(part), CopiedAnswer(part),
     Cluster(word), Pair(message), Grid(order), Peer(message), Cancelled { copy, first },
-    PrerequisitesOver { place },
+    PrerequisitesOver { place, beside },
 });
 
 impl SmMsg {
@@ -131,7 +136,7 @@ impl SmMsg {
             SmMsg::Grid(order) => order.digest(),
             SmMsg::Peer(message) => message.digest(),
             SmMsg::Cancelled { copy, first } => 6 << 60 ^ u64::from(*copy) << 44 ^ first.map_or(0, |first| first + 1),
-            SmMsg::PrerequisitesOver { place } => 5 << 60 ^ u64::from(*place) << 48,
+            SmMsg::PrerequisitesOver { place, .. } => 5 << 60 ^ u64::from(*place) << 48,
         }
     }
 }

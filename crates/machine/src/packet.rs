@@ -38,6 +38,8 @@ pub struct Atomics {
     pub returns: bool,
     /// Two elements at a time are the halves of 16 bytes.
     pub pairs: bool,
+    /// Place of the launch whose warp asks for it: schemes at the L2 are told.
+    pub launch: u8,
     /// Elements in use of the arrays below.
     pub count: u8,
     /// Lane in the warp.
@@ -50,7 +52,7 @@ pub struct Atomics {
     pub b: [u64; MAX_ATOMICS],
 }
 
-value!(record Atomics { op, elem, line, returns, pairs, count, lane, offset, a, b });
+value!(record Atomics { op, elem, line, returns, pairs, launch, count, lane, offset, a, b });
 
 impl Atomics {
     /// One more element of a lane, with its operands.
@@ -93,6 +95,7 @@ impl Default for Atomics {
             line: 0,
             returns: true,
             pairs: false,
+            launch: 0,
             count: 0,
             lane: [0; MAX_ATOMICS],
             offset: [0; MAX_ATOMICS],
@@ -198,11 +201,13 @@ pub struct Persist {
     pub number: u64,
     /// The mark that its scheme gave it.
     pub mark: u64,
+    /// Place of the launch whose warp issued it.
+    pub launch: u8,
     /// When it passed where, so far.
     pub passed: Passed,
 }
 
-value!(record Persist { line, number, mark, passed });
+value!(record Persist { line, number, mark, launch, passed });
 
 /// A box that a message carries, or none.
 #[derive(Debug)]
@@ -247,6 +252,26 @@ impl Payload {
     /// It belongs to a log update.
     pub fn is_log(&self) -> bool {
         self.line().is_some_and(|line| line.log)
+    }
+
+    /// The place of its launch.
+    pub fn launch(&self) -> u8 {
+        match self {
+            Payload::None => 0,
+            Payload::Line(line) => line.launch,
+            Payload::Atomics(atomics) => atomics.launch,
+            Payload::Persist(persist) => persist.launch,
+        }
+    }
+
+    /// It is of the launch in a place.
+    pub fn set_launch(&mut self, place: u8) {
+        match self {
+            Payload::None => {}
+            Payload::Line(line) => line.launch = place,
+            Payload::Atomics(atomics) => atomics.launch = place,
+            Payload::Persist(persist) => persist.launch = place,
+        }
     }
 
     /// The line in it, to change.

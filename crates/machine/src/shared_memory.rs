@@ -3,7 +3,7 @@
 //! Source: CUDA's description of 32 banks of 4-byte words; lanes that read one word are served together.
 //! Accesses of 8 (16) bytes a lane are served a half (quarter) warp at a time. `SM6_TITANX` measures +31
 //! cycles for a 32-way conflict. For schemes that ask whether warps communicate, a CTA's memory remembers its
-//! writers, word by word. A reduction counts as a read.
+//! writers, word by word. A reduction counts as a read. Warps of other CTAs of a cluster are one writer.
 //!
 //! Invariants: an access without conflict takes one pass a lane group; never more passes than lanes.
 
@@ -56,6 +56,9 @@ impl SharedSpec {
         self.steps_kb.at_least(wish_kb.max(self.taken_bytes(bytes).div_ceil(1024)))
     }
 }
+
+/// The warp slot that stands for all warps of other CTAs of the cluster.
+pub(super) const OF_OTHER_CTAS: u8 = 254;
 
 /// Which warp wrote each word of a CTA's shared memory last, kept for a scheme that wants to know whether
 /// warps communicate.

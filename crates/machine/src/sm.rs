@@ -298,7 +298,7 @@ impl Sm {
     /// A launch begins: its CTAs follow. The L1 forgets all lines: those of launches before it, and those of
     /// launches that go on, which may be older than what this one is to see.
     fn start(&mut self, launch: Arc<Launch>, at: LaunchPlace, l1_ways: Option<u32>) {
-        let LaunchPlace { place, number, depends } = at;
+        let LaunchPlace { place, number, depends, beside } = at;
         let free = self.core.is_free();
         if free {
             self.memory.l1.begin_launch(l1_ways);
@@ -307,11 +307,12 @@ impl Sm {
             self.memory.l1.invalidate_all();
         }
         if self.host.wants.accesses {
-            let facts = kernel_facts(&launch, self.record.launches, self.p.sm.warp_size);
+            let facts = kernel_facts(&launch, (place, number), self.p.sm.warp_size);
             self.host.tell(&SmEvent::KernelStarts(&facts));
         }
         if let Some(order) = &self.memory.leaving.order {
-            self.host.tell(&SmEvent::LaunchStarts(order.issued()));
+            let number = order.issued();
+            self.host.tell(&SmEvent::LaunchStarts { number, launch: place, beside, again: false });
         }
         self.front_end.begin_launch(&launch);
         // A front-end buffer looks ahead at registers; a second instruction of a cycle is judged behind the
@@ -611,8 +612,8 @@ impl Receiver for Sm {
             SmMsg::Cancelled { copy, first } => {
                 self.with_launches(|sm, launches| sm.cancelled(copy, first, cycle, launches, cx));
             }
-            SmMsg::PrerequisitesOver { place } => {
-                self.with_launches(|sm, launches| sm.prerequisites_over(place, cycle, launches));
+            SmMsg::PrerequisitesOver { place, beside } => {
+                self.with_launches(|sm, launches| sm.prerequisites_over((place, beside), cycle, launches));
             }
             SmMsg::Grid(order) => {
                 self.with_launches(|sm, launches| sm.grid(order, cycle, launches));

@@ -28,6 +28,7 @@ pub mod cuts;
 pub mod epochs;
 pub mod history;
 pub mod judge;
+mod launch_order;
 mod open_fences;
 pub mod order;
 pub mod overtaking;

@@ -4,7 +4,7 @@
 //! | a version waits for the open fences | of |
 //! |---|---|
 //! | issued before its store | its CTA; the whole launch where that uses barriers of the kernel |
-//! | all | earlier launches |
+//! | all | launches that come before its own, or before the part of it ([`launch_order`](super::launch_order)) |
 //!
 //! That is more than the program may ask for: a warp need not know of its CTA's fences, so that some states
 //! that are allowed are not among those of level B. The others are: a version is released by what was durable
@@ -13,6 +13,8 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use durawarp_persist::journal::Fact;
+
+use super::launch_order::LaunchOrder;
 
 /// A launch and a CTA of it.
 type CtaOfLaunch = (u32, u32);
@@ -34,6 +36,8 @@ pub(super) struct OpenFences {
     kept: BTreeMap<u32, VecDeque<KeptVersion>>,
     /// A barrier of a kernel was used.
     pub(super) wide: bool,
+    /// Launches so far.
+    pub(super) launches: LaunchOrder,
 }
 
 impl OpenFences {
@@ -70,9 +74,19 @@ impl OpenFences {
     fn is_behind(&self, kept: &KeptVersion) -> bool {
         let Some((launch, cta)) = kept.cta else { return false };
         let earlier = |fences: &BTreeSet<u32>| fences.first().is_some_and(|&fence| fence < kept.store);
-        self.open.keys().next().is_some_and(|&(first, _)| first < launch)
+        self.has_earlier((launch, cta), kept.store)
             || self.open.get(&(launch, cta)).is_some_and(earlier)
             || self.wide && self.open.range((launch, 0)..(launch + 1, 0)).any(|(_, fences)| earlier(fences))
+    }
+
+    /// Fences of a launch that comes before a CTA's store are open.
+    fn has_earlier(&self, cta: CtaOfLaunch, store: u32) -> bool {
+        let mut of = self.open.keys().map(|&(of, _)| of);
+        if self.launches.is_total() {
+            return of.next().is_some_and(|first| first < cta.0);
+        }
+        let part = self.launches.part_of(cta, store);
+        of.any(|earlier| self.launches.is_before(earlier, part))
     }
 
     /// Takes the versions that nothing keeps back any more, as line and number.

@@ -345,6 +345,7 @@ impl Reader<'_, '_> {
                 self.fault(at, what);
                 continue;
             }
+            self.fences.launches.take(at, fact);
             match (fact.kind, fact.author) {
                 (FactKind::Stored | FactKind::StoredNonTemporal | FactKind::Updated, _) => self.issue(at, fact),
                 (FactKind::Performed, _) => self.perform(at, fact),
@@ -413,6 +414,8 @@ impl Reader<'_, '_> {
                     | FactKind::CtaStarted
                     | FactKind::CtaEnded
                     | FactKind::KernelEnded
+                    | FactKind::PrerequisitesOver
+                    | FactKind::PrerequisitesPassed
                     | FactKind::Accepted
                     | FactKind::AtMedia
                     | FactKind::PerformedVolatile

@@ -22,9 +22,10 @@
 //! can be overlooked; spinning on plain loads is seen as no synchronisation at all. Over 500 lines, a third
 //! of them tests.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
+use super::launch_order::{LaunchOrder, LaunchPart};
 use super::order::{Bounds, Effect, RunOrder, is_store, same_instruction};
 use super::scopes::Scopes;
 use super::{Draw, inside};
@@ -56,6 +57,16 @@ struct Guarantee {
     through: bool,
 }
 
+/// Launches whose stores are all in a state.
+#[derive(Debug, Default)]
+struct WholeLaunches {
+    /// Where launches have one order: those of lower numbers than this.
+    below: u32,
+    /// Where some overlap: their CTAs, and parts of launches that were asked what comes before them.
+    ctas: BTreeSet<(u32, u32)>,
+    looked: BTreeSet<LaunchPart>,
+}
+
 /// The states of a run in which a warp has run ahead.
 #[derive(Debug)]
 pub struct Overtaking<'a> {
@@ -71,6 +82,8 @@ pub struct Overtaking<'a> {
     /// What persist barriers order.
     scopes: Scopes,
     launches: Vec<u32>,
+    /// Which launches come before which.
+    launch_order: LaunchOrder,
 }
 
 impl<'a> Overtaking<'a> {
@@ -144,7 +157,8 @@ impl<'a> Overtaking<'a> {
         let guarantees = order.events.iter().filter_map(guarantee).collect();
         let launches = super::crash::launches(order.journal);
         let scopes = Scopes::new(order, None);
-        Overtaking { order, initial, positions, clocks, guarantees, paths, scopes, launches }
+        let launch_order = LaunchOrder::of(order.journal.facts());
+        Overtaking { order, initial, positions, clocks, guarantees, paths, scopes, launches, launch_order }
     }
 
     /// The order that allows them.
@@ -273,15 +287,25 @@ impl<'a> Overtaking<'a> {
         past.iter().filter(before).copied().collect()
     }
 
-    /// Where launches are ordered, the non-temporal stores of those before a store's own, from launch `whole`
-    /// on, which is that one then.
-    fn of_earlier_launches(&self, store: &Fact, whole: &mut u32) -> Vec<u32> {
+    /// Where launches are ordered, the non-temporal stores of those before a store's own, but for launches
+    /// that are `whole`, which they are then.
+    fn of_earlier_launches(&self, store: u32, whole: &mut WholeLaunches) -> Vec<u32> {
         let ordered = self.order.promises.non_temporal == NonTemporalOrder::EpochsInCaches;
-        let Some((launch, _)) = store.author.cta().filter(|&(launch, _)| ordered && launch > *whole) else {
+        let Some(cta) = self.fact(store).author.cta().filter(|_| ordered) else { return Vec::new() };
+        let launch = cta.0;
+        if self.launch_order.is_total() {
+            let from = whole.below.max(launch);
+            let from = std::mem::replace(&mut whole.below, from);
+            let stores = self.paths.range((from, 0)..(whole.below, 0));
+            return stores.flat_map(|(_, [past, _])| past).copied().collect();
+        }
+        let part = self.launch_order.part_of(cta, store);
+        if !whole.looked.insert(part) {
             return Vec::new();
-        };
-        let from = std::mem::replace(whole, launch);
-        self.paths.range((from, 0)..(launch, 0)).flat_map(|(_, [past, _])| past).copied().collect()
+        }
+        let before = |of: u32| self.launch_order.is_before(of, part);
+        let earlier = self.paths.iter().filter(|&(&(of, cta), _)| before(of) && whole.ctas.insert((of, cta)));
+        earlier.flat_map(|(_, [past, _])| past).copied().collect()
     }
 
     /// Raises bounds until they contain all that the machine and persist barriers order before these stores,
@@ -291,11 +315,10 @@ impl<'a> Overtaking<'a> {
         // Of each warp, the latest store looked at; what is ordered before a store through the caches is so
         // before later ones.
         let mut followed: BTreeMap<Option<Thread>, (u32, bool)> = BTreeMap::new();
-        // Launches whose stores are all there.
-        let mut whole = 0;
+        let mut whole = WholeLaunches::default();
         while let Some(store) = stores.pop() {
             let own = self.fact(store);
-            for past in self.of_earlier_launches(own, &mut whole) {
+            for past in self.of_earlier_launches(store, &mut whole) {
                 let Some((line, version)) = self.order.version_of(past as usize) else { continue };
                 let bound = &mut bounds.entry(line as u32).or_default().through;
                 let from = std::mem::replace(bound, version.max(*bound));

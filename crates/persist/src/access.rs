@@ -13,6 +13,8 @@ use durawarp_checkpoint::value;
 pub struct KernelFacts {
     /// Its name.
     pub kernel: String,
+    /// Its place among the launches in flight; 0 where launches run one after another.
+    pub place: u8,
     /// Launches before it.
     pub launch: u32,
     /// Warps of all its CTAs.
@@ -36,9 +38,41 @@ pub struct KernelFacts {
 }
 
 value!(record KernelFacts {
-    kernel, launch, warps, shared_bytes, communicates, stated_to_communicate, flags, half_warps_per_warp,
+    kernel, place, launch, warps, shared_bytes, communicates, stated_to_communicate, flags, half_warps_per_warp,
     persists_per_warp, log_write_backs_per_warp,
 });
+
+/// Launches in flight, by their places: at most 128 are.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LaunchSet {
+    places: [u64; 2],
+}
+
+value!(record LaunchSet { places });
+
+impl LaunchSet {
+    /// The launches in these places.
+    ///
+    /// # Panics
+    /// A place is over 127.
+    pub fn of(places: impl IntoIterator<Item = u8>) -> LaunchSet {
+        let mut set = LaunchSet::default();
+        for place in places {
+            set.places[usize::from(place / 64)] |= 1 << (place % 64);
+        }
+        set
+    }
+
+    /// None is.
+    pub fn is_empty(self) -> bool {
+        self.places == [0; 2]
+    }
+
+    /// Their places, in order.
+    pub fn places(self) -> impl Iterator<Item = u8> {
+        (0..128).filter(move |&place| self.places[usize::from(place / 64)] >> (place % 64) & 1 == 1)
+    }
+}
 
 /// A store to persistent memory that a warp issues.
 #[derive(Debug, Clone, Copy)]
@@ -57,6 +91,8 @@ pub struct Store<'a> {
     pub accesses: u32,
     /// Slot of its CTA.
     pub cta: u8,
+    /// Place of its launch among those in flight.
+    pub launch: u8,
     /// Numbers of its CTA or SM that are behind a fence that its warp knows of, up to this one
     /// (`IssueOrder::number`).
     pub knows: u64,
@@ -65,7 +101,7 @@ pub struct Store<'a> {
 impl<'a> Store<'a> {
     /// One of no particular warp, to no line.
     pub fn of(class: StoreClass) -> Self {
-        Store { class, warp: 0, degree: 1, atomic: false, lines: &[], accesses: 0, cta: 0, knows: 0 }
+        Store { class, warp: 0, degree: 1, atomic: false, lines: &[], accesses: 0, cta: 0, launch: 0, knows: 0 }
     }
 
     /// One of no particular warp, to these lines, an access each.
@@ -81,6 +117,8 @@ pub struct WriteBack<'a> {
     pub class: WriteBackClass,
     /// Warp slot.
     pub warp: u8,
+    /// Place of its launch among those in flight.
+    pub launch: u8,
     /// The lines, each once.
     pub lines: &'a [u64],
 }
@@ -126,6 +164,9 @@ pub struct Access {
     /// At an SM, the slots of its warp and CTA; at a slice, of a store or a write-back, the slot of the warp;
     /// else 0.
     pub by: (u8, u8),
+    /// Place of its launch among those in flight; 0 where launches run one after another, and of what a
+    /// combining L1 lets go.
+    pub launch: u8,
     /// At a slice, its requester; else 0.
     pub from: u16,
     /// At a slice, of a non-temporal store: the mark that its SM's handler gave it (`StoreRule::mark`);
@@ -156,6 +197,8 @@ pub struct Joining {
     pub line: u64,
     /// Slots of its warp and CTA.
     pub by: (u8, u8),
+    /// Place of its launch among those in flight.
+    pub launch: u8,
     /// Its number, from 1.
     pub number: u64,
     /// Those of its CTA up to this number are behind a fence that its warp knows of: they have to be durable

@@ -30,7 +30,7 @@
 //! | `Issue`, `Atomic` | the warp waits; an atomic's first offer asks for its turn | - |
 //! | `Retire` | the warp's slot stays taken | - |
 
-use super::access::{Access, Joining, KernelFacts, Marker, PathStore};
+use super::access::{Access, Joining, KernelFacts, LaunchSet, Marker, PathStore};
 use super::journal::Author;
 use super::regions::RegionReport;
 
@@ -39,7 +39,7 @@ use super::regions::RegionReport;
 pub struct SmInterests {
     /// Accesses, lines that are replaced or cleaned, acknowledgements, atomics, kernels that start.
     pub accesses: bool,
-    /// Warps that read in shared memory what another warp wrote.
+    /// Warps that read in shared memory what another warp wrote, their own CTA's or another's of the cluster.
     pub shared_memory: bool,
     /// Which loads go past the L1.
     pub loads: bool,
@@ -176,8 +176,11 @@ pub enum SmEvent<'a> {
     Cleaned(u64),
     /// A warp issues an atomic on global memory, of either kind.
     Atomic,
-    /// A warp has read in shared memory what another warp of its CTA wrote.
-    SharedRead,
+    /// A warp has read in shared memory what another warp of its CTA, or of its cluster, wrote.
+    SharedRead {
+        /// Place of its launch among those in flight.
+        launch: u8,
+    },
     /// A marker comes to the L1: the handler has the lines cleaned that must leave before it
     /// ([`Outbox::clean`]).
     ///
@@ -200,6 +203,8 @@ pub enum SmEvent<'a> {
         number: u64,
         /// Core cycles since its warp issued it.
         cycles: u64,
+        /// Place of its launch among those in flight.
+        launch: u8,
     },
     /// A fence has let its warp go on without having waited for its non-temporal stores.
     FenceOrdered {
@@ -222,9 +227,19 @@ pub enum SmEvent<'a> {
     },
     /// A persist barrier of the kernel opens at this SM: its stores up to this number are before the barrier.
     KernelBarrier(u64),
-    /// Where the handler orders what leaves a combining L1: a launch starts, and the SM's stores up to this
-    /// number are of earlier ones.
-    LaunchStarts(u64),
+    /// Where the handler orders what leaves a combining L1: a launch starts, or what a launch that runs
+    /// depended on is over (`again`). Of the SM's stores up to this number, those of launches that are not in
+    /// flight come before its stores from now on. Told to every SM at one instant.
+    LaunchStarts {
+        /// The number.
+        number: u64,
+        /// Place of the launch.
+        launch: u8,
+        /// Launches in flight, the starting one left out: of these no store comes first.
+        beside: LaunchSet,
+        /// It runs already.
+        again: bool,
+    },
     /// What left as `id` by [`Outbox::persist`](super::outbox::Outbox::persist) is durable, or performed at
     /// the L2 where it went there.
     Persisted(u64),

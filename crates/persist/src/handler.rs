@@ -28,7 +28,7 @@ use smallvec::SmallVec;
 use durawarp_checkpoint::{LoadFault, StateReader, StateWriter, Stateful, Storable, state_methods};
 
 pub use super::access::{
-    Access, AccessKind, Held, Joining, KernelFacts, Load, Marker, PathStore, Store, Synchronisation,
+    Access, AccessKind, Held, Joining, KernelFacts, LaunchSet, Load, Marker, PathStore, Store, Synchronisation,
     SynchronisationRule, WriteBack,
 };
 pub use super::cpu_event::{CoreEvent, CoreFences, CoreOffer, CorePolicy, HomeEvent, NicEvent};
@@ -222,8 +222,9 @@ pub trait HostHandler: Handler {
     /// A kernel starts; its CTAs follow.
     fn kernel_starts(&mut self, _kernel: &KernelFacts, _outbox: &mut Outbox) {}
 
-    /// A kernel has ended, and all its stores are performed.
-    fn boundary(&mut self, _outbox: &mut Outbox) -> Boundary {
+    /// A kernel has ended, and all its stores are performed: that of the launch in a place among those in
+    /// flight.
+    fn boundary(&mut self, _place: u8, _outbox: &mut Outbox) -> Boundary {
         Boundary::None
     }
 }
@@ -438,7 +439,7 @@ pub trait Scheme: Send + Sync + Debug {
     }
 
     /// Why launches of a GPU run one after another under it, though the program lets them overlap; none where
-    /// its handlers take the CTAs of several launches as those of one.
+    /// its handlers take the CTAs of several launches as those of one, or tell them apart.
     fn one_by_one(&self) -> Option<&'static str> {
         Some("hears of one kernel at a time")
     }
@@ -503,10 +504,10 @@ mod tests {
         }
         let of = Store::of(StoreClass::Log);
         assert_eq!((of.class, of.warp, of.degree, of.atomic, of.lines), (StoreClass::Log, 0, 1, false, &[][..]));
-        let join = SmOffer::Join(Joining { line: 0, by: (0, 0), number: 1, after: 0 });
+        let join = SmOffer::Join(Joining { line: 0, by: (0, 0), launch: 0, number: 1, after: 0 });
         assert_eq!(handler.offer(&join, outbox), Admission::Goes);
         assert!(!handler.bypasses_l1(&Load { degree: 32, read_only: false, stalled: true, slice_busy: true }));
-        let write_back = WriteBack { class: WriteBackClass::Log, warp: 0, lines: &[] };
+        let write_back = WriteBack { class: WriteBackClass::Log, warp: 0, launch: 0, lines: &[] };
         assert_eq!(handler.write_back(&write_back, outbox), WriteBackRule::Written);
         assert_eq!(handler.fence(FenceKind::Ofence), FenceRule::WaitDurable);
         let passes = SynchronisationRule { fence: FenceRule::Pass, forgets: false };

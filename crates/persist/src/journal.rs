@@ -95,6 +95,10 @@ pub enum FactKind {
     VerbAcknowledged,
     /// A step of a recoverable region, as a warp, a hart or a controller took it.
     Region(RegionStep),
+    /// What a programmatic launch depended on is over, as the command processor told the SMs.
+    PrerequisitesOver,
+    /// A warp passed `griddepcontrol.wait`.
+    PrerequisitesPassed,
 }
 
 impl FactKind {
@@ -116,6 +120,7 @@ impl FactKind {
             | FactKind::WroteBack
             | FactKind::BarrierReached
             | FactKind::BarrierPassed
+            | FactKind::PrerequisitesPassed
             | FactKind::Synchronised
             | FactKind::PersistReached(_)
             | FactKind::PersistPassed(_) => matches!(author, Author::Warp { .. } | Author::Hart { .. }),
@@ -124,7 +129,9 @@ impl FactKind {
             }
             FactKind::Merged | FactKind::Cleaned => matches!(author, Author::Sm(_)),
             FactKind::CtaStarted | FactKind::CtaEnded => matches!(author, Author::Cta { .. }),
-            FactKind::KernelStarted | FactKind::KernelEnded => matches!(author, Author::Launch(_)),
+            FactKind::KernelStarted | FactKind::KernelEnded | FactKind::PrerequisitesOver => {
+                matches!(author, Author::Launch(_))
+            }
             FactKind::Buffered => matches!(author, Author::Entry { .. }),
             FactKind::Forgotten => matches!(author, Author::Core { .. }),
             FactKind::VerbPosted | FactKind::VerbWritten => matches!(author, Author::PostedVerb { .. }),
@@ -336,6 +343,7 @@ impl Journal {
     /// The bytes of a fact, those of its mask one after the other; empty for one noted without.
     pub fn data(&self, fact: &Fact) -> &[u8] {
         let bytes = fact.mask.count_ones() as usize;
+        // The bytes of a fact lie in one chunk, so that they are a slice.
         let (chunk, start) = (fact.data as usize / CHUNK, fact.data as usize % CHUNK);
         match fact.kind {
             FactKind::Performed
@@ -372,7 +380,9 @@ impl Journal {
             | FactKind::CtaStarted
             | FactKind::CtaEnded
             | FactKind::KernelStarted
-            | FactKind::KernelEnded => &[],
+            | FactKind::KernelEnded
+            | FactKind::PrerequisitesOver
+            | FactKind::PrerequisitesPassed => &[],
         }
     }
 

@@ -43,9 +43,9 @@ pub mod vocab;
 pub use handler::{
     Access, AccessKind, Admission, Banks, ControllerEvent, ControllerHandler, CoreEvent, CoreFences, CoreHandler,
     CoreOffer, CorePolicy, Departure, Dependencies, Dependency, Flush, Handler, HandlerPlace, HandlerReport, Held,
-    HomeEvent, HomeHandler, HostHandler, Idle, Joining, KernelFacts, Load, Marker, NicEvent, NicHandler, Outbox,
-    PathLinks, PathStore, Peer, Scheme, SchemeMessage, SliceEvent, SliceHandler, SliceInterests, SmEvent, SmHandler,
-    SmInterests, SmOffer, Store, Synchronisation, SynchronisationRule, VictimSearch, WriteBack, opened,
+    HomeEvent, HomeHandler, HostHandler, Idle, Joining, KernelFacts, LaunchSet, Load, Marker, NicEvent, NicHandler,
+    Outbox, PathLinks, PathStore, Peer, Scheme, SchemeMessage, SliceEvent, SliceHandler, SliceInterests, SmEvent,
+    SmHandler, SmInterests, SmOffer, Store, Synchronisation, SynchronisationRule, VictimSearch, WriteBack, opened,
 };
 pub use image::PmImage;
 pub use journal::{Author, Fact, FactKind, Journal, Notebook};

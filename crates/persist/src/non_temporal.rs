@@ -72,7 +72,7 @@ mod tests {
     }
 
     fn covers(stores: &mut NonTemporalStores, warp: u8, lines: &[u64]) -> bool {
-        stores.covers(&WriteBack { class: WriteBackClass::Log, warp, lines })
+        stores.covers(&WriteBack { class: WriteBackClass::Log, warp, launch: 0, lines })
     }
 
     #[test]

@@ -84,8 +84,9 @@ impl Scheme for Agpm {
         FENCES_WAIT
     }
 
+    /// Each launch in flight has a way, a period and evidence of its own.
     fn one_by_one(&self) -> Option<&'static str> {
-        Some("picks the way of log updates kernel by kernel")
+        None
     }
 
     fn logs(&self) -> bool {

@@ -203,7 +203,7 @@ impl Handler for Baseline {
 }
 
 impl HostHandler for Baseline {
-    fn boundary(&mut self, _: &mut Outbox) -> Boundary {
+    fn boundary(&mut self, _: u8, _: &mut Outbox) -> Boundary {
         self.kernel_end
     }
 }
@@ -255,7 +255,7 @@ mod tests {
     }
 
     fn written_back(handler: &mut dyn SmHandler, class: WriteBackClass) -> WriteBackRule {
-        handler.write_back(&WriteBack { class, warp: 0, lines: &[] }, &mut Outbox::default())
+        handler.write_back(&WriteBack { class, warp: 0, launch: 0, lines: &[] }, &mut Outbox::default())
     }
 
     #[test]
@@ -280,7 +280,7 @@ mod tests {
         let after = |stored: StoreClass, atomic: bool| {
             let (mut handler, outbox) = (requests.sm_handler(HandlerPlace::default()).unwrap(), &mut Outbox::default());
             handler.store(&Store { atomic, ..Store::to(stored, &[128]) }, outbox);
-            handler.write_back(&WriteBack { class: WriteBackClass::Data, warp: 0, lines: &[128] }, outbox)
+            handler.write_back(&WriteBack { class: WriteBackClass::Data, warp: 0, launch: 0, lines: &[128] }, outbox)
         };
         assert_eq!(after(StoreClass::Data, false), WriteBackRule::Dropped);
         assert_eq!(after(StoreClass::Data, true), WriteBackRule::Written, "an atomic's bytes are in the L2");
@@ -291,8 +291,8 @@ mod tests {
     fn epochs_end_where_they_say() {
         let outbox = &mut Outbox::default();
         assert_eq!(EPOCH_CTA.sm_handler(HandlerPlace::default()).unwrap().boundary(outbox), Boundary::WriteBackL2);
-        assert_eq!(EPOCH_CTA.host_handler().boundary(outbox), Boundary::None);
+        assert_eq!(EPOCH_CTA.host_handler().boundary(0, outbox), Boundary::None);
         assert_eq!(EPOCH_KERNEL.sm_handler(HandlerPlace::default()).unwrap().boundary(outbox), Boundary::None);
-        assert_eq!(EPOCH_KERNEL.host_handler().boundary(outbox), Boundary::WriteBackL2);
+        assert_eq!(EPOCH_KERNEL.host_handler().boundary(0, outbox), Boundary::WriteBackL2);
     }
 }

@@ -212,8 +212,10 @@ mod tests {
         let mut handler = handler(true, Routed::LogUpdates);
         let mut asked = |degree| {
             route(&mut handler, StoreClass::Log, degree, false);
-            handler
-                .write_back(&WriteBack { class: WriteBackClass::Log, warp: 0, lines: &[128] }, &mut Outbox::default())
+            handler.write_back(
+                &WriteBack { class: WriteBackClass::Log, warp: 0, launch: 0, lines: &[128] },
+                &mut Outbox::default(),
+            )
         };
         assert_eq!(asked(5), WriteBackRule::Dropped);
         assert_eq!(asked(4), WriteBackRule::Written);

@@ -11,7 +11,9 @@
 //! ```
 //! A tag is the instance (the CTA), the place of the line's first store in the SM's order, and up to which
 //! place stores of that instance come before the line: the *barrier id*. Barriers of a kernel order all SMs'
-//! lines, and so does the start of a launch those of earlier ones: at the L1s each SM drains what is before,
+//! lines, and so does the start of a launch those of launches that are over by then (of a programmatic one,
+//! for what it stores behind `griddepcontrol.wait`, the end of what it depends on); launches in flight
+//! together have no order: at the L1s each SM drains what is before,
 //! and nothing behind leaves until all SMs are done (`kernel_order.rs`); in the L2 what is behind fewer
 //! barriers is written first.
 //!
@@ -26,7 +28,8 @@
 //! does here. The paper needs no arrival at barriers of a workgroup or kernel; the instruction has one here,
 //! under every scheme. A line that comes to the L2 has all that precedes it there or in memory, so that the
 //! L2 never waits for an L1. A way is taken from the first line that may leave at once; others begin to
-//! drain. Launches are ordered, which the paper's equations, of one kernel, leave open. Write-backs of the
+//! drain. Launches are ordered, which the paper's equations, of one kernel, leave open: as their intervals in
+//! time are, which streams and events allow, and the tags can tell. Write-backs of the
 //! program are dropped; `pm.dfence` waits. An atomic on persistent memory waits until its CTA's earlier
 //! stores and itself are durable.
 //!
@@ -106,8 +109,10 @@ impl Scheme for EpochTag {
         Promises { fences: Fences::Dfence, non_temporal, ..Promises::NONE }
     }
 
+    /// Launches in flight together have no order among their lines. Where L1s do not combine stores, what a
+    /// launch stored is durable when it ends.
     fn one_by_one(&self) -> Option<&'static str> {
-        Some("orders what launches persist, launch by launch")
+        None
     }
 
     fn logs(&self) -> bool {

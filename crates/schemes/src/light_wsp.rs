@@ -29,6 +29,14 @@
 //! event in which its region draws an ID, so that it needs no leave; a region's boundary is the store of its
 //! program counter, which is broadcast; when the process ends, harts that run end the regions in which they
 //! have stored where they stand, as an interrupt of the paper's system would (a reading: V-A).
+//! On GPUs launches run one after another, also those of several streams. Regions of all could commit in the
+//! one order, and handlers tell owners apart by their slots, whatever launch they are of. What takes one
+//! launch for granted is recovery (`formed/resume.rs` of the workloads): all launches share one checkpoint
+//! area, whose rows name the launch that wrote them last, and each before the latest that is named there
+//! counts as done. Several in flight need an area each, chosen as the launch is read; a durable record of
+//! which launches are over, as a later launch takes over an area; a restart of each that is not, in list
+//! order, which is right as launches in flight together do not race; and an oracle that orders launches as
+//! their intervals are (`regions/history.rs` puts all that was stored before a launch began before it).
 //! Invariants: no wait of a warp is for a younger region than its own. Not modelled: the power failure
 //! itself, which the oracle does from journals; bandwidth of ACKs; time to search buffers.
 

@@ -290,7 +290,7 @@ impl Handler for KernelEndHost {
 }
 
 impl HostHandler for KernelEndHost {
-    fn boundary(&mut self, _: &mut Outbox) -> Boundary {
+    fn boundary(&mut self, _: u8, _: &mut Outbox) -> Boundary {
         match self.kernel_end {
             KernelEnd::None => Boundary::None,
             KernelEnd::WriteBack => Boundary::WriteBackL2,

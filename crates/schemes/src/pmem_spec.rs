@@ -145,7 +145,7 @@ impl Handler for PmemSpecHost {
 }
 
 impl HostHandler for PmemSpecHost {
-    fn boundary(&mut self, outbox: &mut Outbox) -> Boundary {
+    fn boundary(&mut self, _: u8, outbox: &mut Outbox) -> Boundary {
         if self.detects {
             outbox.send(Peer::Hub, DetectionMessage::KernelEnd);
         }
@@ -223,7 +223,7 @@ mod tests {
             let store = Store { atomic, ..Store::to(class, &[128]) };
             let rule = handler.store(&store, &mut Outbox::default());
             assert!(!rule.wait);
-            let write_back = WriteBack { class: write_back, warp: 0, lines: &[128] };
+            let write_back = WriteBack { class: write_back, warp: 0, launch: 0, lines: &[128] };
             (rule.route, handler.write_back(&write_back, &mut Outbox::default()))
         };
         let past = (Route::NonTemporal, WriteBackRule::Dropped);

@@ -173,7 +173,7 @@ impl PersistBuffer {
 impl PersistBuffer {
     /// A store is about to join its line; false where it has to wait.
     fn join(&mut self, store: &Joining, outbox: &mut Outbox) -> bool {
-        let Joining { line, by: (warp, cta), number, after } = *store;
+        let Joining { line, by: (warp, cta), number, after, .. } = *store;
         // A line has one block at a time. A store of another CTA, or one that a fence orders after the block,
         // waits until that has left.
         if let Some(block) = self.block_of(line) {

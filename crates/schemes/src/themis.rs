@@ -239,11 +239,11 @@ mod tests {
         let mut handler = handler(Mode::Paper);
         for _ in 0..2 {
             assert_eq!(route(&mut handler, StoreClass::Log, &[0]), Route::NonTemporal);
-            let write_back = WriteBack { class: WriteBackClass::Log, warp: 0, lines: &[0] };
+            let write_back = WriteBack { class: WriteBackClass::Log, warp: 0, launch: 0, lines: &[0] };
             assert_eq!(handler.write_back(&write_back, &mut Outbox::default()), WriteBackRule::Dropped);
         }
         assert_eq!(route(&mut handler, StoreClass::Data, &[0]), Route::Temporal);
-        let write_back = WriteBack { class: WriteBackClass::Data, warp: 0, lines: &[0] };
+        let write_back = WriteBack { class: WriteBackClass::Data, warp: 0, launch: 0, lines: &[0] };
         assert_eq!(handler.write_back(&write_back, &mut Outbox::default()), WriteBackRule::Written);
     }
 

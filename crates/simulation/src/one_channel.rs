@@ -163,7 +163,7 @@ impl Source {
         sending.next += 1;
         if write {
             sending.writes += 1;
-            let data = Box::new(Line { bytes: [1; MAX_LINE_BYTES], mask: self.mask, log: false });
+            let data = Box::new(Line { bytes: [1; MAX_LINE_BYTES], mask: self.mask, log: false, launch: 0 });
             let token = of as u16;
             ControllerMsg::MemoryWrite(MemoryWrite { line, slice: 0, token, late: false, through: false, data })
         } else {

@@ -63,7 +63,7 @@ fn a_core_may_ask_again_for_a_line_that_leaves() {
 
 #[test]
 fn bytes_of_a_core_that_does_not_own_the_line_are_dropped_and_acknowledged() {
-    let stale = Line { bytes: [9; 128], mask: CPU_LINE_MASK, log: false };
+    let stale = Line { bytes: [9; 128], mask: CPU_LINE_MASK, log: false, launch: 0 };
     let put = HomeMsg::Put { line: X, from: Requester::core(0), data: Box::new(stale.clone()), dependencies: None };
     let absent = HomeMsg::Put { line: X + 64, from: Requester::core(0), data: Box::new(stale), dependencies: None };
     let bench = Bench::scripts(&[&[], &[(0, Store(X, 7)), (1500, Evict(X))]]);

@@ -21,7 +21,9 @@ use std::sync::Arc;
 use durawarp_checkpoint::value;
 use durawarp_engine::Time;
 use durawarp_kernel::launch::Launch;
+use durawarp_persist::handler::LaunchSet;
 
+use crate::msg::LaunchPlace;
 use crate::occupancy::Demand;
 
 use super::cta_dispatch::{CtaSequence, Grid};
@@ -151,10 +153,17 @@ impl InFlight {
         None
     }
 
-    /// A launch begins, whose first CTA leaves at `first` or after: its place.
-    pub(super) fn begin(&mut self, waiting: QueuedLaunch, demand: Demand, first: Time) -> u8 {
+    /// The place of the launch that begins next.
+    pub(super) fn free_place(&self) -> u8 {
         let taken = |place: &u8| self.running.iter().any(|running| running.place == *place);
         let Some(place) = (0..=u8::MAX).find(|place| !taken(place)) else { unreachable!("fewer run at once") };
+        place
+    }
+
+    /// A launch begins, whose first CTA leaves at `first` or after: which it is for SMs.
+    pub(super) fn begin(&mut self, waiting: QueuedLaunch, demand: Demand, first: Time) -> LaunchPlace {
+        let beside = self.places();
+        let place = self.free_place();
         let (number, stream, traced) = (waiting.number, waiting.launch.stream, waiting.launch.traced.is_some());
         let at = self.running.partition_point(|running| running.number < number);
         let barrier = KernelBarrier::of(&waiting.launch.kernel);
@@ -164,7 +173,12 @@ impl InFlight {
         let running = RunningLaunch { number, place, stream, traced, programmatic, grid, barrier, let_go: 0 };
         self.running.insert(at, running);
         self.peak = self.peak.max(self.running.len() as u32);
-        place
+        LaunchPlace { place, number, depends: self.depends(place), beside }
+    }
+
+    /// The places of those that run.
+    pub(super) fn places(&self) -> LaunchSet {
+        LaunchSet::of(self.running.iter().map(|running| running.place))
     }
 
     /// The launch in a place.
@@ -218,7 +232,7 @@ mod tests {
     fn begin(flight: &mut InFlight) -> Vec<(u32, u8)> {
         std::iter::from_fn(|| {
             let next = flight.take_ready()?;
-            Some((next.number, flight.begin(next, Demand::default(), 0)))
+            Some((next.number, flight.begin(next, Demand::default(), 0).place))
         })
         .collect()
     }

@@ -74,7 +74,7 @@ impl HostPersistency {
     /// All CTAs of a launch have ended: whether the launch has. If not, it waits for a write-back.
     pub(super) fn kernel_end(&mut self, place: u8, ports: &Ports, cx: &mut Ctx<'_, Msg>) -> bool {
         self.outbox.at(cx.now());
-        let boundary = self.handler.boundary(&mut self.outbox);
+        let boundary = self.handler.boundary(place, &mut self.outbox);
         self.send(ports, cx);
         let waits = boundary == Boundary::WriteBackL2;
         if waits {

@@ -27,7 +27,7 @@ fn line(number: u64) -> u64 {
 }
 
 fn bytes(of: u8) -> Box<Line> {
-    Box::new(Line { bytes: [of; 128], mask: CPU_LINE_MASK, log: false })
+    Box::new(Line { bytes: [of; 128], mask: CPU_LINE_MASK, log: false, launch: 0 })
 }
 
 /// What a neighbour of the slice heard: when, what, and the first byte of a line that came with it.

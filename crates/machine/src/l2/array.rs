@@ -255,7 +255,7 @@ mod tests {
     use crate::replacement::Replacement;
 
     fn line(byte: u8, mask: u128) -> Line {
-        Line { bytes: [byte; MAX_LINE_BYTES], mask, log: false }
+        Line { bytes: [byte; MAX_LINE_BYTES], mask, log: false, launch: 0 }
     }
 
     #[test]

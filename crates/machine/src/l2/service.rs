@@ -90,9 +90,10 @@ impl L2Slice {
             _ => request.payload.bytes(),
         };
         let (kind, mark, log) = (request.kind.access(), request.payload.mark(), request.payload.is_log());
+        let launch = request.payload.launch();
         // Of others the tag is a load's or an MSHR's number.
         let warp = if matches!(kind, AccessKind::Store | AccessKind::WriteBack) { request.tag as u8 } else { 0 };
-        Some(Access { line: request.line, bytes, kind, half_warps: 0, by: (warp, 0), from, mark, log, hit })
+        Some(Access { line: request.line, bytes, kind, half_warps: 0, by: (warp, 0), launch, from, mark, log, hit })
     }
 
     fn serve(&mut self, request: Request, cx: &mut Ctx<'_, Msg>) -> Served {
@@ -431,7 +432,7 @@ impl L2Slice {
         }
         self.counters.writebacks += 1;
         let mut data = self.memory.line_pool.take();
-        *data = Line { bytes: *self.array.data(place), mask, log: false };
+        *data = Line { bytes: *self.array.data(place), mask, log: false, launch: 0 };
         self.write_memory(line, false, data, cx);
     }
 
@@ -459,7 +460,7 @@ impl L2Slice {
         self.array.overlay(place, &line);
         self.note_performed(place, line.mask, from, cx);
         let mut data = self.memory.line_pool.take();
-        *data = Line { bytes: line.bytes, mask: line.mask, log: false };
+        *data = Line { bytes: line.bytes, mask: line.mask, log: false, launch: 0 };
         self.write_memory(address, false, data, cx);
         let bytes = line.mask.count_ones();
         self.reply(from, Reply { tag, kind, sectors, payload: Payload::Line(line) }, 0, 0, cx);

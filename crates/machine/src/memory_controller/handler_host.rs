@@ -251,7 +251,7 @@ impl ControllerHost {
 /// Puts a plain flush into the write queue; true when it is durable with that.
 fn write_plain(flush: Flush, channel: &mut Channel, now: Time) -> bool {
     let (line, row) = (flush.line, channel.row_of(flush.line));
-    let data = Box::new(Line { bytes: *flush.bytes, mask: flush.mask, log: false });
+    let data = Box::new(Line { bytes: *flush.bytes, mask: flush.mask, log: false, launch: 0 });
     channel.images.write(line, &data);
     let write = MemoryWrite { line, slice: NOBODY, token: 0, late: false, through: false, data };
     let accepted = channel.accept(&write, now);
@@ -262,7 +262,7 @@ fn write_plain(flush: Flush, channel: &mut Channel, now: Time) -> bool {
 /// Puts a flush into the write queue.
 fn write_flush(flush: Flush, channel: &mut Channel, now: Time) {
     let Flush { author, line, mask, bytes, logged, .. } = flush;
-    let data = Box::new(Line { bytes: *bytes, mask, log: false });
+    let data = Box::new(Line { bytes: *bytes, mask, log: false, launch: 0 });
     channel.images.write(line, &data);
     let step = if logged { RegionStep::Spilled } else { RegionStep::Flushed };
     channel.notes.region_step(step, author, now);

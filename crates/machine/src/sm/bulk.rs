@@ -433,19 +433,22 @@ impl CopyEngine {
         // What the SM has stored of the line is older.
         memory.clean_now(line, m.host, m.record, cx);
         if m.host.wants.accesses && Medium::of(line) == Medium::Nvm {
-            let by = (copy.warp, core.slots[usize::from(copy.warp)].cta);
+            let slot = &core.slots[usize::from(copy.warp)];
+            let (by, launch) = ((copy.warp, slot.cta), slot.launch);
             let (bytes, kind, half_warps) = (part.mask(), AccessKind::Load, 1);
-            let access = Access { line, bytes, kind, half_warps, by, from: 0, mark: 0, log: false, hit: false };
+            let access = Access { line, bytes, kind, half_warps, by, launch, from: 0, mark: 0, log: false, hit: false };
             m.host.tell(&SmEvent::Accessed(&access));
         }
         let read = insert(&mut self.reads, &mut self.free_reads, (number, at));
+        let mut room = memory.port.line_pool.take();
+        room.launch = core.slots[usize::from(copy.warp)].launch;
         let request = Request {
             line,
             tag: READ | u32::from(read),
             from: memory.port.requester,
             kind: RequestKind::Read,
             sectors: sectors_touched(part.mask()),
-            payload: Payload::Line(memory.port.line_pool.take()),
+            payload: Payload::Line(room),
         };
         memory.port.network.push(request, cx);
         m.record.bulk.bulk_reads += u64::from(at & OF_MAP == 0);
@@ -460,7 +463,7 @@ impl CopyEngine {
         let cta = &mut core.ctas[usize::from(slot.cta)];
         let (from, bytes) = ((line.line + u64::from(line.offset)) as usize, line.bytes as usize);
         if cta.writers.access(warp, MemKind::Load, std::iter::once(from as u64), line.bytes) {
-            m.host.tell(&SmEvent::SharedRead);
+            m.host.tell(&SmEvent::SharedRead { launch: slot.launch });
         }
         let mut found = [0; 128];
         found[..bytes].copy_from_slice(&cta.shared[from..from + bytes]);

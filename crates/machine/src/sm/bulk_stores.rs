@@ -44,7 +44,7 @@ pub(super) fn send_line(
     let mut bytes = [0; 128];
     for SharedPiece { from, shared, bytes: length } in copy.pieces(part.at, part.bytes) {
         if cta.writers.access(warp, MemKind::Load, std::iter::once(shared as u64), length as u32) {
-            m.host.tell(&SmEvent::SharedRead);
+            m.host.tell(&SmEvent::SharedRead { launch: slot.launch });
         }
         bytes[from..from + length].copy_from_slice(&cta.shared[shared..shared + length]);
     }

@@ -12,21 +12,25 @@
 //! Source: CUDA C++ Programming Guide, "Distributed Shared Memory"; the latency of a link is a parameter.
 //! Invariants: requests of a warp to one CTA are served in the order of issue; every CTA of a cluster ends a
 //! phase by the same words; messages leave one after the other, by the width of the SM's link. Not modelled:
-//! a link that several SMs share; a path beside the load-store unit for what others ask; order of persists
-//! that goes by other CTAs' shared memory, and who of a cluster wrote what there, which schemes are told of
-//! the own CTA alone.
+//! a link that several SMs share; a path beside the load-store unit for what others ask; which of the other
+//! CTAs wrote a word, for schemes that ask whether warps communicate; order of persists that goes by other
+//! CTAs' shared memory without a fence. A release and an acquire are fences, and pass on what a CTA knows of
+//! the order of its persists.
 
 use crate::coalescer::{Form, lanes_of};
 use crate::remote::{RemoteAccess, RemoteKind, RemoteSource};
-use crate::shared_memory::passes;
+use crate::shared_memory::{OF_OTHER_CTAS, passes};
 use durawarp_kernel::cluster::{ClusterMisuse, owner_of};
 use durawarp_kernel::fault::FaultKind;
 use durawarp_kernel::ir::{AtomOp, Inst, MemKind, PhaseOp};
 use durawarp_kernel::launch::Launch;
 use durawarp_kernel::semantics::atomic::{complete_bytes, swap_pair, try_atomic};
 use durawarp_kernel::warp::Warp;
+use durawarp_persist::handler::SmEvent;
 
 use super::core::IssueCore;
+use super::cta::CtaSlot;
+use super::handler_host::SmHost;
 use super::lsu::{Lsu, NO_LOAD, Work};
 use super::memory::Share;
 use super::moment::Moment;
@@ -196,6 +200,20 @@ pub(super) fn ended(rank: u32) -> String {
 /// Where a lane's bytes lie in a request.
 fn apart() -> [u16; 64] {
     std::array::from_fn(|lane| 16 * lane as u16)
+}
+
+/// Tells the handler where warps of two CTAs communicate by the shared memory of this one. Those of other
+/// CTAs are not told apart.
+pub(super) fn tell_shared(cta: &mut CtaSlot, access: &RemoteAccess, host: &mut SmHost) {
+    let kind = match access.kind {
+        RemoteKind::Load => MemKind::Load,
+        RemoteKind::Store => MemKind::Store,
+        RemoteKind::Atomic(_) => MemKind::Atomic,
+    };
+    let at = lanes_of(access.lanes).map(|lane| access.at[lane].into());
+    if cta.writers.access(OF_OTHER_CTAS, kind, at, access.bytes.into()) {
+        host.tell(&SmEvent::SharedRead { launch: cta.launch });
+    }
 }
 
 /// Does in a CTA's shared memory what another asks for; bounds were checked where it was issued.

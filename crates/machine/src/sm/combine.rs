@@ -140,7 +140,7 @@ impl MemorySide {
     pub(super) fn combine(
         &mut self,
         head: &mut Entry,
-        cta: u8,
+        (cta, launch): (u8, u8),
         host: &mut SmHost,
         record: &mut Record,
         cx: &mut Ctx<'_, Msg>,
@@ -156,7 +156,8 @@ impl MemorySide {
         {
             return false;
         }
-        if self.is_ordered(line) && !(self.l1.has_way(line) && self.joins(line, (head.warp, cta), after, host)) {
+        if self.is_ordered(line) && !(self.l1.has_way(line) && self.joins(line, (head.warp, cta), launch, after, host))
+        {
             return false;
         }
         let Payload::Line(store) = std::mem::replace(&mut head.payloads[head.next], Payload::None) else {
@@ -183,7 +184,7 @@ impl MemorySide {
             if host.wants.accesses {
                 let (bytes, kind, hit) = (store.mask, AccessKind::Store, combined);
                 let (by, half_warps, log) = ((head.warp, cta), access.half_warps(), head.log);
-                let access = Access { line, bytes, kind, half_warps, by, from: 0, mark: 0, log, hit };
+                let access = Access { line, bytes, kind, half_warps, by, launch, from: 0, mark: 0, log, hit };
                 host.tell(&SmEvent::Accessed(&access));
             }
         }

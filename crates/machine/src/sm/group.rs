@@ -116,7 +116,7 @@ pub(super) fn read_factors(
         read |= cta.writers.access(warp as u8, MemKind::Load, inside, bytes);
     })?;
     if read {
-        host.tell(&SmEvent::SharedRead);
+        host.tell(&SmEvent::SharedRead { launch: slot.launch });
     }
     Ok(())
 }

@@ -312,7 +312,7 @@ impl Share<'_> {
         }
         let accessed = lanes_of(lanes).map(|lane| address[lane]);
         if cta.writers.access(warp as u8, mem.kind, accessed, bytes) {
-            m.host.tell(&SmEvent::SharedRead);
+            m.host.tell(&SmEvent::SharedRead { launch: slot.launch });
         }
         let memory = &mut cta.shared;
         match mem.kind {

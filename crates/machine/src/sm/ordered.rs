@@ -50,9 +50,9 @@ impl MemorySide {
     }
 
     /// A store of a warp and its CTA may join its line now.
-    pub(super) fn joins(&mut self, line: u64, by: (u8, u8), after: u64, host: &mut SmHost) -> bool {
+    pub(super) fn joins(&mut self, line: u64, by: (u8, u8), launch: u8, after: u64, host: &mut SmHost) -> bool {
         let Some(order) = &mut self.leaving.order else { return true };
-        let store = Joining { line, by, number: order.next_join(), after };
+        let store = Joining { line, by, launch, number: order.next_join(), after };
         let joins = host.allows(&SmOffer::Join(store));
         if joins {
             order.join(line, by.1);

@@ -78,6 +78,7 @@ pub(super) fn send_stores(
         lines: &m.host.lines,
         accesses: persistent as u32,
         cta: slot.cta,
+        launch: slot.launch,
         knows: slot.order.fenced,
     };
     let rule = m.host.handler.store(&store, &mut m.host.outbox);
@@ -180,6 +181,7 @@ pub(super) fn send_atomics(
             lines: &m.host.lines,
             accesses: persistent as u32,
             cta,
+            launch: slot.launch,
             knows,
         };
         let rule = m.host.handler.store(&store, &mut m.host.outbox);
@@ -339,7 +341,7 @@ fn issue_write_back(
         m.record.note_on_dram(slot, launch);
     }
     m.record.counters.pm_write_backs += 1;
-    let write_back = WriteBack { class, warp, lines: &m.host.lines };
+    let write_back = WriteBack { class, warp, launch: slot.launch, lines: &m.host.lines };
     if !m.host.lines.is_empty() && m.host.handler.write_back(&write_back, &mut m.host.outbox) == WriteBackRule::Written
     {
         m.record.counters.pm_write_back_accesses += persistent as u64;

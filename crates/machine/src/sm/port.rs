@@ -39,6 +39,7 @@ impl SlicePort {
     /// A persist leaves the load-store unit, with what it writes: from now on its record travels with it.
     pub(super) fn begin_persist(&mut self, payload: Payload, issued: Time, mark: u64, now: Time) -> Payload {
         let mut persist = self.spare_persists.pop().unwrap_or_default();
+        persist.launch = payload.launch();
         if let Payload::Line(line) = payload {
             persist.line = Some(line);
         }
@@ -61,7 +62,7 @@ impl SlicePort {
         let number = std::mem::take(&mut persist.number);
         let cycles = record.persist_ends(&persist.passed);
         if number != 0 || host.wants.accesses {
-            host.tell(&SmEvent::Acknowledged { number, cycles });
+            host.tell(&SmEvent::Acknowledged { number, cycles, launch: persist.launch });
             for author in host.outbox.settled().drain(..) {
                 record.note_of(author, FactKind::FenceSettled, 0);
             }

@@ -111,7 +111,9 @@ impl Lsu {
             }
             Work::Send if combines(head, access.line, memory) => {
                 let (warp, bulk) = (usize::from(head.warp), head.bulk);
-                memory.combine(head, slots[warp].cta, m.host, m.record, cx).then_some(Stepped::Joined { warp, bulk })
+                memory
+                    .combine(head, (slots[warp].cta, slots[warp].launch), m.host, m.record, cx)
+                    .then_some(Stepped::Joined { warp, bulk })
             }
             Work::Send => self.send_next(access, memory, slots, m, cx).then_some(Stepped::Nothing),
             // What is held for the line has not been performed.
@@ -162,7 +164,8 @@ impl Lsu {
         let Some(head) = self.queue.front_mut() else { unreachable!("there is a head") };
         let after = head.after;
         // A marker of a barrier of the kernel is no warp's.
-        let by = slots.get(usize::from(head.warp)).map_or((0, 0), |slot| (head.warp, slot.cta));
+        let slot = slots.get(usize::from(head.warp));
+        let by = slot.map_or((0, 0), |slot| (head.warp, slot.cta));
         let is_non_temporal = head.kind == RequestKind::NonTemporal;
         let departure = Departure { cta: by.1, line: access.line, is_load: false, is_non_temporal, after };
         let admission = m.host.admits(departure);
@@ -211,11 +214,27 @@ impl Lsu {
         if m.host.wants.accesses && kind != RequestKind::Marker && Medium::of(access.line) == Medium::Nvm {
             let (bytes, log) = (payload.bytes(), payload.is_log());
             let (line, kind, half_warps) = (access.line, kind.access(), access.half_warps());
-            m.host.tell(&SmEvent::Accessed(&Access { line, bytes, kind, half_warps, by, from: 0, mark: 0, log, hit }));
+            let launch = slot.map_or(0, |slot| slot.launch);
+            let (from, mark) = (0, 0);
+            m.host.tell(&SmEvent::Accessed(&Access {
+                line,
+                bytes,
+                kind,
+                half_warps,
+                by,
+                launch,
+                from,
+                mark,
+                log,
+                hit,
+            }));
         }
         let sectors = payload.line().map_or(access.sectors, |line| sectors_touched(line.mask));
         if kind.persists() {
             payload = memory.port.begin_persist(payload, head.issued, head.mark, m.record.now);
+        }
+        if m.host.wants.accesses {
+            payload.set_launch(slot.map_or(0, |slot| slot.launch));
         }
         // A held request too has departed as the scheme counts: departures are numbered in the queue's order.
         let number = m.host.departs(departure, held);
@@ -278,7 +297,7 @@ impl Lsu {
                 stepped = Stepped::Answered { load: load.load, ready };
             }
             Lookup::Merged => m.record.counters.l1_merges += 1,
-            Lookup::Miss(mshr) => self.send_read(load, mshr, memory, cx),
+            Lookup::Miss(mshr) => self.send_read(load, mshr, memory, slots, cx),
         }
         m.record.counters.l1_loads += 1;
         Some(stepped)
@@ -331,16 +350,25 @@ impl Lsu {
                 if m.host.wants.accesses {
                     self.tell_load(load, false, memory, slots, m.host);
                 }
-                self.send_read(load, mshr, memory, cx);
+                self.send_read(load, mshr, memory, slots, cx);
                 true
             }
             _ => false,
         }
     }
 
-    fn send_read(&mut self, load: LoadAccess, mshr: u16, memory: &mut MemorySide, cx: &mut Ctx<'_, Msg>) {
+    fn send_read(
+        &mut self,
+        load: LoadAccess,
+        mshr: u16,
+        memory: &mut MemorySide,
+        slots: &[WarpSlot],
+        cx: &mut Ctx<'_, Msg>,
+    ) {
         let mut content = memory.port.line_pool.take();
-        content.log = matches!(self.load(load.load).inst.op, Op::Mem(mem) if mem.hint == StoreHint::Log);
+        let pending = self.load(load.load);
+        content.log = matches!(pending.inst.op, Op::Mem(mem) if mem.hint == StoreHint::Log);
+        content.launch = slots[usize::from(pending.warp)].launch;
         let request = Request {
             line: load.access.line,
             tag: u32::from(mshr),
@@ -377,8 +405,10 @@ impl Lsu {
             }),
         };
         let log = mem.hint == StoreHint::Log;
-        let by = (pending.warp, slots[usize::from(pending.warp)].cta);
+        let slot = &slots[usize::from(pending.warp)];
+        let (by, launch) = ((pending.warp, slot.cta), slot.launch);
         let (line, kind, half_warps) = (access.line, AccessKind::Load, access.half_warps());
-        host.tell(&SmEvent::Accessed(&Access { line, bytes, kind, half_warps, by, from: 0, mark: 0, log, hit }));
+        let (from, mark) = (0, 0);
+        host.tell(&SmEvent::Accessed(&Access { line, bytes, kind, half_warps, by, launch, from, mark, log, hit }));
     }
 }

@@ -23,11 +23,12 @@ use crate::l1::Waiter;
 use crate::msg::{CommandProcessorMsg, GridOrder, GridReport, Msg, Payload, Reply, RequestKind, SmMsg};
 use crate::remote::{ClusterCta, ClusterWord, PairMessage, RemoteAccess, RemoteKind, RemotePart};
 use crate::scheduler::Unit;
+use crate::shared_memory::OF_OTHER_CTAS;
 use durawarp_engine::Ctx;
 use durawarp_kernel::fault::{FaultKind, ProgramFault};
 use durawarp_kernel::ir::{Class, ClusterStep, GridStep, GroupStep, Inst, MachineRead, MemKind, Op, Scope, Space};
 use durawarp_kernel::launch::Launch;
-use durawarp_persist::handler::{Marker, SmEvent};
+use durawarp_persist::handler::{LaunchSet, Marker, SmEvent};
 use durawarp_persist::journal::FactKind;
 use durawarp_persist::vocab::{Boundary, FenceKind, FenceRule, PersistScope};
 
@@ -36,7 +37,7 @@ use super::barriers::AllArrived;
 use super::bulk::CopyEngine;
 use super::bulk_peers::{PartAnswer, perform_part};
 use super::cleaning::is_cleaning;
-use super::cluster::{ended, perform, write_answer};
+use super::cluster::{ended, perform, tell_shared, write_answer};
 use super::combine::Cleaned;
 use super::copies::{arrive, write_copy};
 use super::cta::CtaSlot;
@@ -578,7 +579,13 @@ impl Sm {
         let cta = &self.core.ctas[usize::from(self.core.slots[warp].cta)];
         let place = cta.launch;
         match step {
-            GridStep::Wait => self.dependents.depends(place),
+            GridStep::Wait => {
+                let waits = self.dependents.depends(place);
+                if !waits {
+                    self.record.note(&self.core.slots[warp], FactKind::PrerequisitesPassed, 0);
+                }
+                waits
+            }
             GridStep::LaunchDependents => {
                 if self.dependents.let_go(place, cta.cta) {
                     self.w.ports.to_command_processor().send(CommandProcessorMsg::LetsGo { place }, 0, cx);
@@ -589,12 +596,17 @@ impl Sm {
     }
 
     /// What a launch depended on is over: its warps see in memory what that has written.
-    pub(super) fn prerequisites_over(&mut self, place: u8, cycle: u32, launches: &LaunchTable) {
+    pub(super) fn prerequisites_over(&mut self, (place, beside): (u8, LaunchSet), cycle: u32, launches: &LaunchTable) {
         self.dependents.begin(place, false);
         self.memory.l1.invalidate_all();
+        if let Some(order) = &self.memory.leaving.order {
+            let number = order.issued();
+            self.host.tell(&SmEvent::LaunchStarts { number, launch: place, beside, again: true });
+        }
         for warp in 0..self.core.slots.len() {
             let slot = &mut self.core.slots[warp];
             if slot.wait == Wait::Prerequisites && slot.launch == place {
+                self.record.note(slot, FactKind::PrerequisitesPassed, 0);
                 slot.not_before = slot.not_before.max(cycle + self.core.latency[Class::Control as usize]);
                 self.core.settle(warp, cycle, launches.at(place));
             }
@@ -705,7 +717,11 @@ impl Sm {
     fn serve_remote(&mut self, passes: u32, cycle: u32, cx: &mut Ctx<'_, Msg>) {
         let mut access = self.lsu.remote.take_serving();
         match self.find_cta(access.to) {
-            Some(cta) => perform(&mut self.core.ctas[cta].shared, &mut access),
+            Some(cta) => {
+                let cta = &mut self.core.ctas[cta];
+                tell_shared(cta, &access, &mut self.host);
+                perform(&mut cta.shared, &mut access);
+            }
             None => access.fault = Some((access.lanes.trailing_zeros() as u8, ended(access.to.rank))),
         }
         self.lsu.remote.counted.cluster_served += 1;
@@ -772,7 +788,13 @@ impl Sm {
     /// A part of another SM's copy is here.
     pub(super) fn serve_part(&mut self, mut part: Box<RemotePart>, cx: &mut Ctx<'_, Msg>) {
         part.fault = match self.find_cta(part.to) {
-            Some(cta) => perform_part(&mut self.core.ctas[cta].shared, &part).err(),
+            Some(cta) => {
+                let cta = &mut self.core.ctas[cta];
+                for &(at, bytes) in &part.pieces {
+                    cta.writers.access(OF_OTHER_CTAS, MemKind::Store, std::iter::once(at.into()), bytes.into());
+                }
+                perform_part(&mut cta.shared, &part).err()
+            }
             None => Some(ended(part.to.rank)),
         };
         self.record.bulk.bulk_parts_served += 1;

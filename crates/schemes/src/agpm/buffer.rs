@@ -18,7 +18,7 @@
 
 use hashbrown::HashMap;
 
-use durawarp_checkpoint::{state, value};
+use durawarp_checkpoint::value;
 use durawarp_persist::selection::Locality;
 
 /// Bytes of a line that counters are kept for.
@@ -52,6 +52,8 @@ pub(super) struct Counting {
     pub(super) first_sets: bool,
 }
 
+value!(record Counting { most, first_sets });
+
 /// Which entry makes room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Places {
@@ -60,6 +62,8 @@ pub(super) enum Places {
     /// Lines of one set, the least recently used first to go.
     Lines(usize),
 }
+
+value!(choice Places { Sets(sets), Lines(lines) });
 
 /// Spreads eight bits over the bytes of a word, each to 0 or 1.
 fn spread(bits: u8) -> u64 {
@@ -148,7 +152,7 @@ pub(super) struct Buffer {
     saturated: u64,
 }
 
-state!(Buffer { saved: slots, free, index, newest, oldest, hits, saturated; kept: places, counting });
+value!(record Buffer { places, counting, slots, free, index, newest, oldest, hits, saturated });
 
 impl Buffer {
     /// An empty buffer.

@@ -10,6 +10,10 @@
 //! set's lines are of one slice; where the buffer is associative, each slice has its share of it. The
 //! reservation buffer lies in memory; what moves to it and back is counted in bytes.
 //!
+//! Each launch in flight has a way, a report and, of each buffer, entries of its own, as if entries named
+//! their launch and every launch had the whole buffer: what another kernel touches is no evidence for it. The
+//! paper has one kernel at a time (reading A19).
+//!
 //! Source: AGPM section IV-B. Readings, each a parameter ([`AgpmSpec`](super::parameters::AgpmSpec)): which
 //! address a log update is tracked under (A2), what a hit is (A4). While the caches are bypassed nothing hits
 //! in them; as a shadow directory (the default) a buffer counts accesses that reach an address with an entry,
@@ -26,7 +30,7 @@ use super::parameters::{
     Routed, SharedMemory, Statistics, TemporalUnit,
 };
 use super::records::{Records, transaction};
-use durawarp_checkpoint::{state, state_methods};
+use durawarp_checkpoint::{state, state_methods, value};
 use durawarp_persist::handler::Move;
 use durawarp_persist::non_temporal::NonTemporalStores;
 use durawarp_persist::selection::Locality;
@@ -35,34 +39,49 @@ use durawarp_persist::{
     SmEvent, SmHandler, SmInterests, Store, StoreClass, StoreRule, WriteBack, WriteBackClass, WriteBackRule,
 };
 
-/// A buffer and the readings of what happens at it; records in its place, where log updates stay known.
+/// A buffer for each launch, and the readings of what happens at it; records in their place, where log
+/// updates stay known.
 #[derive(Debug)]
 struct Level {
     spec: Arc<AgpmSpec>,
-    buffer: Buffer,
+    places: Places,
+    /// By places of launches.
+    buffers: BTreeMap<u8, Buffer>,
     records: Records,
-    /// Addresses of flags, from the first, and past the last.
-    flags: [u64; 2],
+    /// Addresses of flags, from the first, and past the last, by places of launches.
+    flags: BTreeMap<u8, [u64; 2]>,
 }
 
-state!(Level { parts: buffer, records; saved: flags; kept: spec });
+state!(Level { parts: records; saved: buffers, flags; kept: spec, places });
 
 impl Level {
     fn new(spec: &Arc<AgpmSpec>, places: Places) -> Self {
-        let most = ((1u16 << spec.counter_bits) - 1) as u8;
-        let counting = Counting { most, first_sets: spec.pm_first_byte == PmFirstByte::Set };
-        Level { spec: spec.clone(), buffer: Buffer::new(places, counting), records: Records::default(), flags: [0; 2] }
+        let (spec, records, flags) = (spec.clone(), Records::default(), BTreeMap::new());
+        Level { spec, places, buffers: BTreeMap::new(), records, flags }
     }
 
-    fn is_flag(&self, line: u64) -> bool {
-        self.spec.flags == Flags::Untracked && (self.flags[0]..self.flags[1]).contains(&line)
+    fn is_flag(&self, access: &Access) -> bool {
+        let flags = || self.flags.get(&access.launch).copied().unwrap_or_default();
+        self.spec.flags == Flags::Untracked && (flags()[0]..flags()[1]).contains(&access.line)
+    }
+
+    /// The buffer of the launch in a place.
+    fn buffer(&mut self, launch: u8) -> &mut Buffer {
+        let most = ((1u16 << self.spec.counter_bits) - 1) as u8;
+        let counting = Counting { most, first_sets: self.spec.pm_first_byte == PmFirstByte::Set };
+        self.buffers.entry(launch).or_insert_with(|| Buffer::new(self.places, counting))
+    }
+
+    /// Takes the entries of a line out, with the places of their launches.
+    fn take(&mut self, line: u64) -> Vec<(u8, BufferEntry)> {
+        self.buffers.iter_mut().filter_map(|(&launch, buffer)| Some((launch, buffer.take(line)?))).collect()
     }
 
     /// An access is served at this level. Returns an entry that had to make room.
     fn serve(&mut self, access: &Access) -> Option<BufferEntry> {
         let update = is_update(&self.spec, access);
         let reads_or_writes = access.kind != AccessKind::WriteBack && !is_untracked(&self.spec, access);
-        if !reads_or_writes || self.is_flag(access.line) {
+        if !reads_or_writes || self.is_flag(access) {
             return None;
         }
         let hits = self.spec.hit == Hit::Shadow || access.hit;
@@ -74,22 +93,26 @@ impl Level {
             self.records.refer(access, addresses, update, hits);
             return None;
         }
-        let counts = hits || !self.buffer.has(access.line);
-        if counts { self.buffer.refer(access.line, addresses, update) } else { None }
+        let buffer = self.buffer(access.launch);
+        let counts = hits || !buffer.has(access.line);
+        if counts { buffer.refer(access.line, addresses, update) } else { None }
     }
 
-    /// Counts from 0 again; a buffer is empty then.
-    fn flush(&mut self) {
-        self.buffer.flush();
-        self.records.restart();
-    }
-
-    fn locality(&self) -> Locality {
-        match self.spec.statistics {
-            _ if self.spec.known == KnownFor::Program => self.records.hits(),
-            Statistics::CounterSum => self.buffer.sums(),
-            Statistics::Hits => self.buffer.hits(),
-        }
+    /// What was counted for the launch in a place, with saturated counters; it counts from 0 again, and its
+    /// buffer is empty then.
+    fn count(&mut self, launch: u8) -> (Locality, u64) {
+        let (statistics, known) = (self.spec.statistics, self.spec.known);
+        let hits = self.records.hits(launch);
+        self.records.restart(launch);
+        let buffer = self.buffer(launch);
+        let locality = match statistics {
+            _ if known == KnownFor::Program => hits,
+            Statistics::CounterSum => buffer.sums(),
+            Statistics::Hits => buffer.hits(),
+        };
+        let saturated = buffer.saturated();
+        buffer.flush();
+        (locality, saturated)
     }
 }
 
@@ -118,24 +141,33 @@ fn is_untracked(spec: &AgpmSpec, access: &Access) -> bool {
     spec.key == LogKey::Home && access.log && access.kind == AccessKind::Store
 }
 
+/// A launch at an SM.
+#[derive(Debug)]
+struct SmLaunch {
+    kernel: String,
+    path: Route,
+    /// What has not been told to the hub yet.
+    report: LogReport,
+    /// Log updates since `alternate` changed the way.
+    alternated: u64,
+}
+
+value!(record SmLaunch { kernel, path, report, alternated });
+
 /// The selector of an SM, with its buffer where it is sampled.
 #[derive(Debug)]
 pub(super) struct SmSelector {
     spec: Arc<AgpmSpec>,
     l1: Option<Level>,
-    path: Route,
     /// What was decided for kernels that ran before.
     known: BTreeMap<String, Route>,
-    kernel: String,
-    /// What has not been told to the hub yet.
-    report: LogReport,
-    /// Log updates since `alternate` changed the way.
-    alternated: u64,
+    /// By places of launches.
+    launches: BTreeMap<u8, SmLaunch>,
     /// What bypassed the caches has no write-back to do.
     non_temporal: NonTemporalStores,
 }
 
-state!(SmSelector { parts: l1, non_temporal; saved: path, known, kernel, report, alternated; kept: spec });
+state!(SmSelector { parts: l1, non_temporal; saved: known, launches; kept: spec });
 
 impl SmSelector {
     pub(super) fn new(spec: &Arc<AgpmSpec>, place: HandlerPlace) -> Self {
@@ -143,41 +175,58 @@ impl SmSelector {
         SmSelector {
             spec: spec.clone(),
             l1: sampled.then(|| Level::new(spec, places(spec, 1))),
-            path: first_path(spec),
             known: BTreeMap::new(),
-            kernel: String::new(),
-            report: LogReport::default(),
-            alternated: 0,
+            launches: BTreeMap::new(),
             non_temporal: NonTemporalStores::default(),
         }
     }
 
-    /// The way of the next log update.
-    fn choose(&mut self) -> Route {
-        match self.spec.path {
-            Path::Adaptive => self.path,
+    /// The launch in a place. Before one starts there, log updates go the first way.
+    fn at(&mut self, launch: u8) -> &mut SmLaunch {
+        let path = first_path(&self.spec);
+        self.launches.entry(launch).or_insert_with(|| SmLaunch::new(String::new(), path))
+    }
+
+    /// The way of the next log update of a launch.
+    fn choose(&mut self, launch: u8) -> Route {
+        let (path, alternate_logs) = (self.spec.path, self.spec.alternate_logs);
+        match path {
+            Path::Adaptive => self.at(launch).path,
             Path::Temporal => Route::Temporal,
             Path::NonTemporal => Route::NonTemporal,
             Path::Alternate => {
-                self.alternated += 1;
-                if self.alternated >= self.spec.alternate_logs {
-                    self.alternated = 0;
-                    self.path = other(self.path);
+                let own = self.at(launch);
+                own.alternated += 1;
+                if own.alternated >= alternate_logs {
+                    own.alternated = 0;
+                    own.path = other(own.path);
                 }
-                self.path
+                own.path
             }
         }
     }
 
-    fn tell(&mut self, outbox: &mut Outbox) {
-        if self.report != LogReport::default() {
-            outbox.send(Peer::Hub, AgpmMessage::Report(std::mem::take(&mut self.report)));
+    fn leaves(launch: u8, entry: Option<BufferEntry>, outbox: &mut Outbox) {
+        if let Some(entry) = entry {
+            outbox.send(Peer::SliceOf(entry.line), AgpmMessage::Moved { launch, entry: Box::new(entry) });
         }
     }
 
-    fn leaves(entry: Option<BufferEntry>, outbox: &mut Outbox) {
-        if let Some(entry) = entry {
-            outbox.send(Peer::SliceOf(entry.line), AgpmMessage::Moved(Box::new(entry)));
+    /// A line has left the L1.
+    fn line_leaves(&mut self, line: u64, outbox: &mut Outbox) {
+        let entries = self.l1.as_mut().map(|l1| l1.take(line)).unwrap_or_default();
+        entries.into_iter().for_each(|(launch, entry)| Self::leaves(launch, Some(entry), outbox));
+    }
+}
+
+impl SmLaunch {
+    fn new(kernel: String, path: Route) -> Self {
+        SmLaunch { kernel, path, report: LogReport::default(), alternated: 0 }
+    }
+
+    fn tell(&mut self, launch: u8, outbox: &mut Outbox) {
+        if self.report != LogReport::default() {
+            outbox.send(Peer::Hub, AgpmMessage::Report { launch, report: std::mem::take(&mut self.report) });
         }
     }
 }
@@ -202,19 +251,21 @@ impl SmSelector {
             Counted::LogUpdates => access.kind == AccessKind::Store && access.log,
         };
         if counts {
-            self.report.logs += match self.spec.log_unit {
+            let (unit, report_logs) = (self.spec.log_unit, self.spec.report_logs);
+            let own = self.at(access.launch);
+            own.report.logs += match unit {
                 LogUnit::HalfWarps => u64::from(access.half_warps),
                 LogUnit::Accesses => 1,
             };
-            if self.report.logs >= self.spec.report_logs {
-                self.tell(outbox);
+            if own.report.logs >= report_logs {
+                own.tell(access.launch, outbox);
             }
         }
         let Some(l1) = &mut self.l1 else { return };
-        Self::leaves(l1.serve(access), outbox);
+        Self::leaves(access.launch, l1.serve(access), outbox);
         let passes = matches!(access.kind, AccessKind::Store | AccessKind::Atomic);
         if passes && access.hit && self.spec.hit == Hit::Cache {
-            Self::leaves(l1.buffer.take(access.line), outbox);
+            self.line_leaves(access.line, outbox);
         }
     }
 }
@@ -225,18 +276,15 @@ impl Handler for SmSelector {
     fn message(&mut self, _: Peer, message: Box<dyn SchemeMessage>, outbox: &mut Outbox) {
         match AgpmMessage::of(message) {
             AgpmMessage::Path { kernel, route } => {
-                if kernel == self.kernel {
-                    self.path = route;
+                for own in self.launches.values_mut().filter(|own| own.kernel == kernel) {
+                    own.path = route;
                 }
                 self.known.insert(kernel, route);
             }
-            AgpmMessage::Count => {
-                let (mut locality, mut saturated) = (Locality::default(), 0);
-                if let Some(l1) = &mut self.l1 {
-                    (locality, saturated) = (l1.locality(), l1.buffer.saturated());
-                    l1.flush();
-                }
-                outbox.send(Peer::Hub, AgpmMessage::Counts { locality, saturated, spills: 0, refills: 0 });
+            AgpmMessage::Count(launch) => {
+                let counted = self.l1.as_mut().map(|l1| l1.count(launch));
+                let (locality, saturated) = counted.unwrap_or_default();
+                outbox.send(Peer::Hub, AgpmMessage::Counts { launch, locality, saturated, spills: 0, refills: 0 });
             }
             AgpmMessage::Known { line, addresses } => {
                 if let Some(l1) = &mut self.l1 {
@@ -256,30 +304,28 @@ impl SmHandler for SmSelector {
 
     fn event(&mut self, event: &SmEvent<'_>, outbox: &mut Outbox) {
         match *event {
-            SmEvent::SharedRead => self.report.exchanges += 1,
+            SmEvent::SharedRead { launch } => self.at(launch).report.exchanges += 1,
             SmEvent::KernelStarts(kernel) => {
-                self.path = self.known.get(&kernel.kernel).copied().unwrap_or_else(|| first_path(&self.spec));
-                self.kernel.clone_from(&kernel.kernel);
+                let path = self.known.get(&kernel.kernel).copied().unwrap_or_else(|| first_path(&self.spec));
+                let own = self.at(kernel.place);
+                (own.path, own.kernel) = (path, kernel.kernel.clone());
                 if let Some(l1) = &mut self.l1 {
-                    l1.flags = kernel.flags;
+                    l1.flags.insert(kernel.place, kernel.flags);
                 }
             }
             SmEvent::Accessed(access) => self.access(access, outbox),
-            SmEvent::Replaced(line) => {
-                if let Some(l1) = &mut self.l1 {
-                    Self::leaves(l1.buffer.take(line), outbox);
-                }
-            }
-            SmEvent::Acknowledged { cycles, .. } => {
-                self.report.requests += 1;
-                self.report.wait_cycles += cycles;
+            SmEvent::Replaced(line) => self.line_leaves(line, outbox),
+            SmEvent::Acknowledged { cycles, launch, .. } => {
+                let report = &mut self.at(launch).report;
+                report.requests += 1;
+                report.wait_cycles += cycles;
             }
             _ => {}
         }
     }
 
     fn boundary(&mut self, outbox: &mut Outbox) -> Boundary {
-        self.tell(outbox);
+        self.launches.iter_mut().for_each(|(&launch, own)| own.tell(launch, outbox));
         Boundary::None
     }
 
@@ -287,12 +333,13 @@ impl SmHandler for SmSelector {
         let selected = store.class == StoreClass::Log
             || store.class == StoreClass::Data && !store.atomic && self.spec.routed == Routed::Requests;
         let route = match store.class {
-            _ if selected => self.choose(),
+            _ if selected => self.choose(store.launch),
             StoreClass::NonTemporal => Route::NonTemporal,
             StoreClass::Data | StoreClass::Log => Route::Temporal,
         };
         if selected {
-            let way = if route == Route::Temporal { &mut self.report.temporal } else { &mut self.report.non_temporal };
+            let report = &mut self.at(store.launch).report;
+            let way = if route == Route::Temporal { &mut report.temporal } else { &mut report.non_temporal };
             *way += 1;
         }
         if store.class != StoreClass::NonTemporal {
@@ -305,7 +352,7 @@ impl SmHandler for SmSelector {
     /// did.
     fn write_back(&mut self, write_back: &WriteBack<'_>, _: &mut Outbox) -> WriteBackRule {
         if write_back.class != WriteBackClass::Flush && self.non_temporal.covers(write_back) {
-            self.report.dropped_write_backs += 1;
+            self.at(write_back.launch).report.dropped_write_backs += 1;
             WriteBackRule::Dropped
         } else {
             WriteBackRule::Written
@@ -317,28 +364,35 @@ impl SmHandler for SmSelector {
 #[derive(Debug)]
 pub(super) struct Bank {
     l2: Level,
-    reserved: BTreeMap<u64, BufferEntry>,
-    spills: u64,
-    refills: u64,
+    /// By places of launches, and lines.
+    reserved: BTreeMap<(u8, u64), BufferEntry>,
+    /// Entries that went there, and that came back, by places of launches.
+    moved: BTreeMap<u8, [u64; 2]>,
 }
 
-state!(Bank { parts: l2; saved: reserved, spills, refills });
+state!(Bank { parts: l2; saved: reserved, moved });
 
 impl Bank {
     pub(super) fn new(spec: &Arc<AgpmSpec>, place: HandlerPlace) -> Self {
         Bank {
             l2: Level::new(spec, places(spec, u32::from(place.slices))),
             reserved: BTreeMap::new(),
-            spills: 0,
-            refills: 0,
+            moved: BTreeMap::new(),
         }
     }
 
-    fn reserve(&mut self, entry: Option<BufferEntry>, outbox: &mut Outbox) {
+    fn reserve(&mut self, launch: u8, entry: Option<BufferEntry>, outbox: &mut Outbox) {
         if let Some(entry) = entry {
-            self.spills += 1;
+            self.moved.entry(launch).or_default()[0] += 1;
             self.charge(Move::Out, outbox);
-            self.reserved.insert(entry.line, entry);
+            self.reserved.insert((launch, entry.line), entry);
+        }
+    }
+
+    /// A line has left the slice.
+    fn line_leaves(&mut self, line: u64, outbox: &mut Outbox) {
+        for (launch, entry) in self.l2.take(line) {
+            self.reserve(launch, Some(entry), outbox);
         }
     }
 
@@ -370,18 +424,17 @@ impl Bank {
         let shadow = self.l2.spec.hit == Hit::Shadow;
         let fetches = access.kind == AccessKind::Load;
         if (shadow || fetches)
-            && let Some(entry) = self.reserved.remove(&access.line)
+            && let Some(entry) = self.reserved.remove(&(access.launch, access.line))
         {
-            self.refills += 1;
+            self.moved.entry(access.launch).or_default()[1] += 1;
             self.charge(Move::In, outbox);
-            let gone = self.l2.buffer.insert(entry);
-            self.reserve(gone, outbox);
+            let gone = self.l2.buffer(access.launch).insert(entry);
+            self.reserve(access.launch, gone, outbox);
         }
         let gone = self.l2.serve(access);
-        self.reserve(gone, outbox);
+        self.reserve(access.launch, gone, outbox);
         if access.kind == AccessKind::WriteBack && !shadow {
-            let written = self.l2.buffer.take(access.line);
-            self.reserve(written, outbox);
+            self.line_leaves(access.line, outbox);
         }
     }
 }
@@ -391,19 +444,19 @@ impl Handler for Bank {
 
     fn message(&mut self, _: Peer, message: Box<dyn SchemeMessage>, outbox: &mut Outbox) {
         match AgpmMessage::of(message) {
-            AgpmMessage::Moved(entry) => {
-                let gone = self.l2.buffer.insert(*entry);
-                self.reserve(gone, outbox);
+            AgpmMessage::Moved { launch, entry } => {
+                let gone = self.l2.buffer(launch).insert(*entry);
+                self.reserve(launch, gone, outbox);
             }
-            AgpmMessage::Count => {
-                let locality = self.l2.locality();
-                let saturated = self.l2.buffer.saturated();
-                self.l2.flush();
-                self.reserved.clear();
-                let (spills, refills) = (std::mem::take(&mut self.spills), std::mem::take(&mut self.refills));
-                outbox.send(Peer::Hub, AgpmMessage::Counts { locality, saturated, spills, refills });
+            AgpmMessage::Count(launch) => {
+                let (locality, saturated) = self.l2.count(launch);
+                self.reserved.retain(|&(of, _), _| of != launch);
+                let [spills, refills] = self.moved.remove(&launch).unwrap_or_default();
+                outbox.send(Peer::Hub, AgpmMessage::Counts { launch, locality, saturated, spills, refills });
             }
-            AgpmMessage::Flags(flags) => self.l2.flags = flags,
+            AgpmMessage::Flags { launch, addresses } => {
+                self.l2.flags.insert(launch, addresses);
+            }
             other => panic!("AGPM's bank in an L2 slice received {other:?}"),
         }
     }
@@ -413,10 +466,7 @@ impl SliceHandler for Bank {
     fn event(&mut self, event: &SliceEvent<'_>, outbox: &mut Outbox) {
         match *event {
             SliceEvent::Accessed(access) => self.access(access, outbox),
-            SliceEvent::Replaced(line) => {
-                let gone = self.l2.buffer.take(line);
-                self.reserve(gone, outbox);
-            }
+            SliceEvent::Replaced(line) => self.line_leaves(line, outbox),
             SliceEvent::Drain(_) | SliceEvent::Durable(_) => {}
         }
     }

@@ -4,7 +4,8 @@
 //! are numbered: A1 what the counters count, A2 to A4 what a log update is found by, A5 its first byte, A6
 //! who decides, A7 the first way, A8 and A9 the threshold, A10 to A12 gaps of Table III, A13 shared memory,
 //! A14 traffic of the reservation buffer, A15 saturation (not a choice: counters saturate), A16 to A18 what
-//! Table II counts. Left out: what does not go with a machine (a sampled SM beyond the last).
+//! Table II counts, A19 launches in flight together (not a choice: each has periods, evidence and buffers of
+//! its own). Left out: what does not go with a machine (a sampled SM beyond the last).
 
 use durawarp_base::choice;
 use durawarp_base::spec;

@@ -4,6 +4,7 @@
 //!   line -> known: an address a bit | fresh: the same, of the instruction that logs now | by: who that is
 //! ```
 //! An access counts as temporal where its address is known, and as spatial where any address of its line is.
+//! What is counted is counted for the launch whose access it is; what is known is known to all launches.
 //! Accesses of one instruction do not count for each other: what it logs is fresh until the next access of
 //! the line that is not its own. An access is of the same instruction when the same warp logs in the same way
 //! and at addresses that are not fresh yet.
@@ -11,6 +12,8 @@
 //! Source: the arithmetic of AGPM's Table II (`benches/results/papers.md`, "How Table II was counted"); the
 //! reservation buffer of its section IV-B keeps what was counted of lines that left the caches. Invariant: an
 //! address that is known stays known. Not modelled: the memory that the records take in hardware.
+
+use std::collections::BTreeMap;
 
 use hashbrown::HashMap;
 
@@ -46,7 +49,8 @@ value!(record LoggedLine { known, fresh, by });
 #[derive(Debug, Default)]
 pub(super) struct Records {
     lines: HashMap<u64, LoggedLine>,
-    hits: Locality,
+    /// By places of launches.
+    hits: BTreeMap<u8, Locality>,
 }
 
 state!(Records { saved: lines, hits });
@@ -81,10 +85,11 @@ impl Records {
             (record.by, record.fresh) = (by, record.fresh | addresses);
         }
         if counts {
-            self.hits.t_all += u64::from(temporal);
-            self.hits.s_all += u64::from(spatial);
-            self.hits.t_log += u64::from(temporal && log);
-            self.hits.s_log += u64::from(spatial && log);
+            let hits = self.hits.entry(access.launch).or_default();
+            hits.t_all += u64::from(temporal);
+            hits.s_all += u64::from(spatial);
+            hits.t_log += u64::from(temporal && log);
+            hits.s_log += u64::from(spatial && log);
         }
     }
 
@@ -98,14 +103,14 @@ impl Records {
         self.lines.entry(line).or_default().known |= addresses;
     }
 
-    /// Accesses counted since that was asked last.
-    pub(super) fn hits(&self) -> Locality {
-        self.hits
+    /// Accesses counted for a launch since that was asked last.
+    pub(super) fn hits(&self, launch: u8) -> Locality {
+        self.hits.get(&launch).copied().unwrap_or_default()
     }
 
-    /// Counts from 0 again. What is known stays.
-    pub(super) fn restart(&mut self) {
-        self.hits = Locality::default();
+    /// Counts from 0 again for a launch. What is known stays.
+    pub(super) fn restart(&mut self, launch: u8) {
+        self.hits.remove(&launch);
     }
 }
 
@@ -116,7 +121,7 @@ mod tests {
     /// A store of a warp of an SM to 64 bytes of line 0.
     fn store(warp: u8, log: bool) -> Access {
         let kind = AccessKind::Store;
-        Access { line: 0, bytes: 0, kind, half_warps: 1, by: (warp, 0), from: 3, mark: 0, log, hit: true }
+        Access { line: 0, bytes: 0, kind, half_warps: 1, by: (warp, 0), launch: 0, from: 3, mark: 0, log, hit: true }
     }
 
     fn load() -> Access {
@@ -141,12 +146,12 @@ mod tests {
         for half in [1, 1 << 64] {
             records.refer(&store(1, true), half, true, true);
         }
-        assert_eq!(records.hits(), Locality::default());
+        assert_eq!(records.hits(0), Locality::default());
         records.refer(&store(1, true), 1, true, true);
-        assert_eq!(records.hits(), Locality { t_all: 1, t_log: 1, s_all: 1, s_log: 1 });
+        assert_eq!(records.hits(0), Locality { t_all: 1, t_log: 1, s_all: 1, s_log: 1 });
         // The second half of this one knows the first store's, not the first half of its own.
         records.refer(&store(1, true), 1 << 64, true, true);
-        assert_eq!(records.hits(), Locality { t_all: 2, t_log: 2, s_all: 2, s_log: 2 });
+        assert_eq!(records.hits(0), Locality { t_all: 2, t_log: 2, s_all: 2, s_log: 2 });
     }
 
     #[test]
@@ -154,27 +159,27 @@ mod tests {
         let mut records = Records::default();
         records.refer(&store(1, true), 1, true, true);
         records.refer(&store(2, true), 1 << 64, true, true);
-        assert_eq!(records.hits(), Locality { s_all: 1, s_log: 1, ..Locality::default() });
+        assert_eq!(records.hits(0), Locality { s_all: 1, s_log: 1, ..Locality::default() });
         // By the way of logging and by the requester, too.
         records.refer(&store(2, false), 1 << 32, true, true);
         records.refer(&Access { from: 4, ..store(2, false) }, 1 << 96, true, true);
-        assert_eq!(records.hits(), Locality { s_all: 3, s_log: 3, ..Locality::default() });
+        assert_eq!(records.hits(0), Locality { s_all: 3, s_log: 3, ..Locality::default() });
     }
 
     #[test]
     fn a_load_counts_for_all_and_makes_nothing_known() {
         let mut records = Records::default();
         records.refer(&load(), 1, false, true);
-        assert_eq!((records.of(0), records.hits()), (0, Locality::default()));
+        assert_eq!((records.of(0), records.hits(0)), (0, Locality::default()));
         records.refer(&store(1, false), 1, true, true);
         records.refer(&load(), 1, false, true);
         records.refer(&load(), 1 << 32, false, true);
-        assert_eq!(records.hits(), Locality { t_all: 1, s_all: 2, ..Locality::default() });
+        assert_eq!(records.hits(0), Locality { t_all: 1, s_all: 2, ..Locality::default() });
         records.refer(&load(), 1, false, false);
-        assert_eq!(records.hits().s_all, 2, "it does not hit in the cache");
-        records.restart();
+        assert_eq!(records.hits(0).s_all, 2, "it does not hit in the cache");
+        records.restart(0);
         records.refer(&load(), 1, false, true);
-        assert_eq!(records.hits(), Locality { t_all: 1, s_all: 1, ..Locality::default() }, "what is known stays");
+        assert_eq!(records.hits(0), Locality { t_all: 1, s_all: 1, ..Locality::default() }, "what is known stays");
     }
 
     #[test]
@@ -183,6 +188,6 @@ mod tests {
         records.learn(0, 1 << 64);
         assert_eq!((records.of(0), records.of(128)), (1 << 64, 0));
         records.refer(&load(), 1, false, true);
-        assert_eq!(records.hits(), Locality { s_all: 1, ..Locality::default() });
+        assert_eq!(records.hits(0), Locality { s_all: 1, ..Locality::default() });
     }
 }

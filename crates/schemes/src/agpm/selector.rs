@@ -17,7 +17,8 @@
 //! have fewer log updates than the first threshold gets a smaller one (A8), known from its last launch, or
 //! from its text when no persist is in a loop; one of which nothing is known does not. Logs are counted by
 //! half-warps, as in the table that the threshold comes from. A kernel launched again goes on with its
-//! threshold and way. Arithmetic is on whole numbers.
+//! threshold and way. Launches in flight have a period each, with evidence of their own; those of one kernel
+//! share its threshold and way (A19: the paper has one kernel at a time). Arithmetic is on whole numbers.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -48,8 +49,8 @@ impl HostHandler for AgpmHost {
         outbox.send(Peer::Hub, AgpmMessage::KernelStart(kernel.clone()));
     }
 
-    fn boundary(&mut self, outbox: &mut Outbox) -> Boundary {
-        outbox.send(Peer::Hub, AgpmMessage::KernelEnd);
+    fn boundary(&mut self, place: u8, outbox: &mut Outbox) -> Boundary {
+        outbox.send(Peer::Hub, AgpmMessage::KernelEnd(place));
         Boundary::None
     }
 }
@@ -98,22 +99,31 @@ struct Asking {
 
 value!(record Asking { running, period, complete, left, l1, l2, saturated, spills, refills });
 
-/// AGPM's hub.
-#[derive(Debug)]
-pub(super) struct Selector {
-    spec: Arc<AgpmSpec>,
-    place: HandlerPlace,
-    known: BTreeMap<String, Known>,
+/// What belongs to a place among the launches in flight.
+#[derive(Debug, Default)]
+struct InFlight {
     running: Option<Running>,
     /// Reports since the last period ended.
     period: LogReport,
     asking: Option<Asking>,
     /// A kernel that ended while its last complete period was being asked for.
     ended: Option<(Running, LogReport)>,
+}
+
+value!(record InFlight { running, period, asking, ended });
+
+/// AGPM's hub.
+#[derive(Debug)]
+pub(super) struct Selector {
+    spec: Arc<AgpmSpec>,
+    place: HandlerPlace,
+    known: BTreeMap<String, Known>,
+    /// By place; the first is there from the beginning.
+    launches: BTreeMap<u8, InFlight>,
     selection: Selection,
 }
 
-state!(Selector { saved: known, running, period, asking, ended, selection; kept: spec, place });
+state!(Selector { saved: known, launches, selection; kept: spec, place });
 
 fn name(route: Route) -> String {
     if route == Route::Temporal { "temporal" } else { "non_temporal" }.to_owned()
@@ -177,10 +187,7 @@ impl Selector {
             spec: spec.clone(),
             place,
             known: BTreeMap::new(),
-            running: None,
-            period: LogReport::default(),
-            asking: None,
-            ended: None,
+            launches: BTreeMap::from([(0, InFlight::default())]),
             selection: Selection::default(),
         }
     }
@@ -188,7 +195,8 @@ impl Selector {
     fn start(&mut self, facts: KernelFacts, outbox: &mut Outbox) {
         if self.spec.flags == Flags::Untracked {
             for slice in 0..self.place.slices {
-                outbox.send(Peer::Slice(slice), AgpmMessage::Flags(facts.flags));
+                let (launch, addresses) = (facts.place, facts.flags);
+                outbox.send(Peer::Slice(slice), AgpmMessage::Flags { launch, addresses });
             }
         }
         let logs = self.known.get(&facts.kernel).and_then(|known| known.logs);
@@ -200,43 +208,47 @@ impl Selector {
             last: None,
         });
         known.threshold = known.threshold.min(first.max(1));
-        self.running = Some(Running { facts, span: [outbox.now(); 2], ..Running::default() });
-        self.period = LogReport::default();
+        let own = self.launches.entry(facts.place).or_default();
+        own.running = Some(Running { facts, span: [outbox.now(); 2], ..Running::default() });
+        own.period = LogReport::default();
     }
 
-    fn end(&mut self, outbox: &mut Outbox) {
-        let Some(mut running) = self.running.take() else { return };
+    fn end(&mut self, launch: u8, outbox: &mut Outbox) {
+        let own = self.launches.entry(launch).or_default();
+        let Some(mut running) = own.running.take() else { return };
         running.span[1] = outbox.now();
         if let Some(known) = self.known.get_mut(&running.facts.kernel) {
             known.logs = Some(running.logs);
         }
-        let period = std::mem::take(&mut self.period);
-        if self.asking.is_some() {
-            self.ended = Some((running, period));
+        let period = std::mem::take(&mut own.period);
+        if own.asking.is_some() {
+            own.ended = Some((running, period));
         } else {
             self.ask(running, period, false, outbox);
         }
     }
 
-    fn reported(&mut self, report: &LogReport, outbox: &mut Outbox) {
+    /// An SM reports of the launch in a place.
+    fn reported(&mut self, launch: u8, report: &LogReport, outbox: &mut Outbox) {
         self.selection.temporal_logs += report.temporal;
         self.selection.non_temporal_logs += report.non_temporal;
         self.selection.dropped_write_backs += report.dropped_write_backs;
-        self.period.logs += report.logs;
-        self.period.requests += report.requests;
-        self.period.wait_cycles += report.wait_cycles;
-        self.period.temporal += report.temporal;
-        self.period.non_temporal += report.non_temporal;
-        let Some(running) = &mut self.running else { return };
+        let InFlight { running, period, asking, .. } = self.launches.entry(launch).or_default();
+        period.logs += report.logs;
+        period.requests += report.requests;
+        period.wait_cycles += report.wait_cycles;
+        period.temporal += report.temporal;
+        period.non_temporal += report.non_temporal;
+        let Some(running) = running else { return };
         running.logs += report.logs;
         running.exchanges += report.exchanges;
         let threshold = self.known.get(&running.facts.kernel).map_or(u64::MAX, |known| known.threshold);
-        if self.asking.is_none() && self.period.logs >= threshold {
+        if asking.is_none() && period.logs >= threshold {
             running.periods += 1;
             running.span[1] = outbox.now();
             let ended = running.clone();
             running.span[0] = outbox.now();
-            let period = std::mem::take(&mut self.period);
+            let period = std::mem::take(period);
             self.ask(ended, period, true, outbox);
         }
     }
@@ -248,13 +260,14 @@ impl Selector {
     }
 
     fn ask(&mut self, running: Running, period: LogReport, complete: bool, outbox: &mut Outbox) {
-        let mut left = 0;
+        let (mut left, launch) = (0, running.facts.place);
         for peer in self.sampled().map(Peer::Sm).chain((0..self.place.slices).map(Peer::Slice)) {
-            outbox.send(peer, AgpmMessage::Count);
+            outbox.send(peer, AgpmMessage::Count(launch));
             left += 1;
         }
         let (l1, l2) = (BTreeMap::new(), Locality::default());
-        self.asking = Some(Asking { running, period, complete, left, l1, l2, saturated: 0, spills: 0, refills: 0 });
+        let asking = Asking { running, period, complete, left, l1, l2, saturated: 0, spills: 0, refills: 0 };
+        self.launches.entry(launch).or_default().asking = Some(asking);
     }
 
     fn evidence(&self, asking: &Asking, l1: Locality) -> Evidence {
@@ -359,10 +372,11 @@ impl Selector {
     }
 
     fn counts(&mut self, from: Peer, word: AgpmMessage, outbox: &mut Outbox) {
-        let AgpmMessage::Counts { locality, saturated, spills, refills } = word else {
+        let AgpmMessage::Counts { launch, locality, saturated, spills, refills } = word else {
             unreachable!("the caller looked")
         };
-        let Some(asking) = &mut self.asking else { panic!("counts that nobody asked for") };
+        let own = self.launches.entry(launch).or_default();
+        let Some(asking) = &mut own.asking else { panic!("counts that nobody asked for") };
         match from {
             Peer::Sm(sm) => {
                 asking.l1.insert(sm, locality);
@@ -376,10 +390,11 @@ impl Selector {
         if asking.left > 0 {
             return;
         }
-        if let Some(asking) = self.asking.take() {
+        let (asked, ended) = (own.asking.take(), own.ended.take());
+        if let Some(asking) = asked {
             self.decide(asking, outbox);
         }
-        if let Some((running, period)) = self.ended.take() {
+        if let Some((running, period)) = ended {
             self.ask(running, period, false, outbox);
         }
     }
@@ -391,8 +406,8 @@ impl Handler for Selector {
     fn message(&mut self, from: Peer, message: Box<dyn SchemeMessage>, outbox: &mut Outbox) {
         match AgpmMessage::of(message) {
             AgpmMessage::KernelStart(facts) => self.start(facts, outbox),
-            AgpmMessage::KernelEnd => self.end(outbox),
-            AgpmMessage::Report(report) => self.reported(&report, outbox),
+            AgpmMessage::KernelEnd(launch) => self.end(launch, outbox),
+            AgpmMessage::Report { launch, report } => self.reported(launch, &report, outbox),
             counts @ AgpmMessage::Counts { .. } => self.counts(from, counts, outbox),
             other => panic!("AGPM's hub received {other:?}"),
         }
@@ -404,8 +419,10 @@ impl Handler for Selector {
             let path = u64::from(*route == Route::NonTemporal);
             [*threshold, path, logs.unwrap_or_default(), cycles, requests].into_iter().for_each(&mut *take);
         }
-        let LogReport { logs, requests, wait_cycles, .. } = self.period;
-        [logs, requests, wait_cycles, self.selection.complete].into_iter().for_each(take);
+        for LogReport { logs, requests, wait_cycles, .. } in self.launches.values().map(|own| own.period) {
+            [logs, requests, wait_cycles].into_iter().for_each(&mut *take);
+        }
+        take(self.selection.complete);
     }
 
     fn report(&self, report: &mut HandlerReport) {

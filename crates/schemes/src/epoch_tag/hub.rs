@@ -30,7 +30,7 @@ impl EpochTagHub {
     }
 
     fn tell_slices(&self, message: TagMessage, outbox: &mut Outbox) {
-        (0..self.slices).for_each(|slice| outbox.send(Peer::Slice(slice), message));
+        (0..self.slices).for_each(|slice| outbox.send(Peer::Slice(slice), message.clone()));
     }
 }
 
@@ -77,7 +77,7 @@ mod tests {
             outbox.take().into_iter().map(|(to, message)| (to, opened(message))).collect::<Vec<(Peer, TagMessage)>>()
         };
         let earlier = Earlier::Kernel(2);
-        let to_both = |message| vec![(Peer::Slice(0), message), (Peer::Slice(1), message)];
+        let to_both = |message: TagMessage| vec![(Peer::Slice(0), message.clone()), (Peer::Slice(1), message)];
         assert_eq!(tell(0, TagMessage::Ask(earlier)), to_both(TagMessage::Want(earlier)));
         assert_eq!(tell(1, TagMessage::Drained(earlier)), []);
         assert_eq!(tell(0, TagMessage::Drained(earlier)), to_both(TagMessage::Open(earlier)));

@@ -1,6 +1,7 @@
 //! Order across SMs at persist barriers of a kernel, when nobody waits for them: each SM says when all that
 //! it stored before a barrier is where its L1's lines go, durable or in the L2, and learns when all have said
-//! so.
+//! so. The start of a launch is such a barrier, too. It orders behind it what the launch stores, and before
+//! it what launches stored that are over, which has arrived by then; those in flight have no order.
 //!
 //! ```text
 //!   SM: barrier k opens ── all before it arrived ──Done(k)──> hub ── all SMs have said so ──Go(k)──> SMs: what comes
@@ -14,39 +15,69 @@
 use std::collections::BTreeMap;
 
 use durawarp_checkpoint::{state, value};
-use durawarp_persist::{Outbox, Peer};
+use durawarp_persist::{LaunchSet, Outbox, Peer};
 
 use super::message::TagMessage;
 
 /// An SM's view of the kernel's barriers.
 #[derive(Debug, Clone, Default)]
 pub(super) struct KernelOrder {
-    /// Of each barrier: the number of the SM's last store before it.
+    /// Of each barrier: the number of the SM's last store before it that may not have arrived.
     last: Vec<u64>,
+    /// Of each launch, by its place: from which store on it is behind which barrier. Barriers are counted for
+    /// all launches, and a launch is behind those at which it, or a part of it, began.
+    launches: BTreeMap<u8, Vec<(u64, usize)>>,
     /// Barriers that the hub was told of.
     done: usize,
     /// Barriers that all SMs are done with.
     open: usize,
 }
 
-value!(record KernelOrder { last, done, open });
+value!(record KernelOrder { last, launches, done, open });
 
 impl KernelOrder {
-    /// A barrier opens at this SM, behind its store of this number.
+    /// A barrier of the kernel opens at this SM, behind its store of this number. Such a kernel runs alone.
     #[inline]
     pub(super) fn barrier(&mut self, number: u64) {
         self.last.push(number);
+        self.launches.entry(0).or_insert_with(|| vec![(0, 0)]).push((number, self.last.len()));
     }
 
-    /// Barriers so far.
-    pub(super) fn barriers(&self) -> usize {
+    /// The first launch starts: nothing is before it.
+    pub(super) fn first_launch(&mut self, launch: u8) {
+        self.launches.insert(launch, vec![(0, 0)]);
+    }
+
+    /// A launch starts, or a part of one that runs `again`, behind the SM's store of this number. What comes
+    /// before has arrived: it is of launches that are over. The number of that barrier.
+    pub(super) fn launch(&mut self, launch: u8, number: u64, again: bool) -> usize {
+        self.last.push(0);
+        let own = self.launches.entry(launch).or_default();
+        if !again {
+            own.clear();
+        }
+        own.push((number, self.last.len()));
         self.last.len()
     }
 
-    /// How many barriers a store is behind.
+    /// The barriers that stores of these launches are behind.
+    pub(super) fn epochs(&self, launches: LaunchSet) -> Vec<u64> {
+        let of = |place| self.launches.get(&place).into_iter().flatten();
+        let mut epochs: Vec<u64> = launches.places().flat_map(of).map(|&(_, epoch)| epoch as u64).collect();
+        epochs.sort_unstable();
+        epochs
+    }
+
+    /// How many barriers a store of a launch is behind.
     #[inline]
-    pub(super) fn epoch_of(&self, number: u64) -> usize {
-        self.last.partition_point(|&last| last < number)
+    pub(super) fn epoch_of(&self, launch: u8, number: u64) -> usize {
+        let Some(own) = self.launches.get(&launch) else { return 0 };
+        own.partition_point(|&(last, _)| last < number).checked_sub(1).map_or(0, |at| own[at].1)
+    }
+
+    /// Stores of the launch are behind a later barrier than this.
+    pub(super) fn goes_on(&self, launch: u8, epoch: usize) -> bool {
+        self.launches.get(&launch).and_then(|own| own.last()).is_some_and(|&(_, last)| last > epoch)
     }
 
     /// A store behind so many barriers may leave.
@@ -122,7 +153,7 @@ mod tests {
         let mut sms = [KernelOrder::default(), KernelOrder::default()];
         sms[0].barrier(3);
         sms[1].barrier(0);
-        assert_eq!([3, 4].map(|number| sms[0].epoch_of(number)), [0, 1]);
+        assert_eq!([3, 4].map(|number| sms[0].epoch_of(0, number)), [0, 1]);
         // The second SM stored nothing; the first is done only with its third store.
         sms[1].arrived(0, outbox);
         sms[0].arrived(2, outbox);
@@ -164,7 +195,7 @@ mod tests {
     fn an_sm_tells_of_every_barrier_whose_stores_have_arrived_once() {
         let (mut sm, outbox) = (KernelOrder::default(), &mut Outbox::default());
         [2, 2, 5].into_iter().for_each(|number| sm.barrier(number));
-        assert_eq!((sm.barriers(), [2, 3, 5, 6].map(|number| sm.epoch_of(number))), (3, [0, 2, 2, 3]));
+        assert_eq!([2, 3, 5, 6].map(|number| sm.epoch_of(0, number)), [0, 2, 2, 3]);
         let mut told = |sm: &mut KernelOrder, number| {
             sm.arrived(number, outbox);
             taken(outbox)

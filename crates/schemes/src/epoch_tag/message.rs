@@ -3,6 +3,7 @@
 //! | message | from | to | when |
 //! |---|---|---|---|
 //! | `Done`, `Go` | SM, hub | hub, SMs | persist barriers of the kernel, at the L1s |
+//! | `Beside` | SM 0 | slices | a launch starts beside others: their lines do not come first |
 //! | `Tag` | SM | slice | a line leaves the L1; it goes ahead of the line's bytes, of which it is a part |
 //! | `Flush` | SM | slices | something waits for stores of a CTA to be durable |
 //! | `Durable` | slice | SM | what left the L1 under a name is durable |
@@ -50,13 +51,18 @@ impl Earlier {
 }
 
 /// A message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum TagMessage {
     /// All that the SM stored before this barrier has come to where its L1's lines go.
     Done(u64),
     /// So it is everywhere.
     Go(u64),
     Tag(LineTag),
+    /// Lines behind this barrier have no order with those behind `with` alone, of launches in flight.
+    Beside {
+        kernel: u64,
+        with: Vec<u64>,
+    },
     /// Stores of a CTA up to this number are to be written to memory.
     Flush {
         cta: u8,
@@ -76,7 +82,7 @@ pub(super) enum TagMessage {
 
 value!(choice TagMessage {
     Done(kernel), Go(kernel), Tag(tag), Flush { cta, number }, Durable(id), Ask(earlier), Want(earlier),
-    Drained(earlier), Open(earlier),
+    Drained(earlier), Open(earlier), Beside { kernel, with },
 });
 
 impl SchemeMessage for TagMessage {
@@ -86,6 +92,9 @@ impl SchemeMessage for TagMessage {
 
     fn digest(&self) -> u64 {
         let (kind, word) = match *self {
+            TagMessage::Beside { kernel, ref with } => {
+                (9, with.iter().fold(kernel, |word, of| word.rotate_left(7) ^ of))
+            }
             TagMessage::Done(barrier) => (0, barrier),
             TagMessage::Go(barrier) => (1, barrier),
             TagMessage::Tag(LineTag { line, id, cta, after, kernel }) => {
@@ -121,8 +130,10 @@ mod tests {
             TagMessage::Want(cta),
             TagMessage::Drained(cta),
             TagMessage::Open(cta),
+            TagMessage::Beside { kernel: 3, with: vec![1] },
+            TagMessage::Beside { kernel: 3, with: vec![1, 2] },
         ];
-        let mut numbers = messages.map(|message| message.digest()).to_vec();
+        let mut numbers = messages.each_ref().map(|message| message.digest()).to_vec();
         numbers.sort_unstable();
         numbers.dedup();
         assert_eq!(numbers.len(), messages.len());

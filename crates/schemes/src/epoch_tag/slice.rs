@@ -12,7 +12,8 @@
 //! | leaving | no write of its line is under way |
 //!
 //! A wanted line leaves when no version of its instance up to its barrier id is there, and none behind fewer
-//! barriers of the kernel, here and in the other slices: these are asked through the hub. Where the L2 is one
+//! barriers of the kernel (but for those of launches in flight together with its own), here and in the other
+//! slices: these are asked through the hub. Where the L2 is one
 //! slice all of it is decided here, without a message.
 //!
 //! Source: `epoch_tag.rs`. Invariants: what comes before a version that is here has arrived in the L2 before;
@@ -68,6 +69,8 @@ pub(super) struct EpochTagSlice {
     lines: BTreeMap<u64, Vec<VersionKey>>,
     /// How many versions are here, by the number of barriers of the kernel that they are behind.
     kernels: BTreeMap<u64, u32>,
+    /// Of barriers at which launches began beside others: which versions do not come before what is behind.
+    beside: BTreeMap<u64, Vec<u64>>,
     /// Versions that are to be written.
     wanted: BTreeSet<VersionKey>,
     /// Of each instance, up to which number versions are wanted as they come.
@@ -84,7 +87,7 @@ pub(super) struct EpochTagSlice {
 }
 
 state!(EpochTagSlice {
-    saved: expected, versions, lines, kernels, wanted, flushed, open, open_kernel, asked, owed, tally; kept: slices
+    saved: expected, versions, lines, kernels, beside, wanted, flushed, open, open_kernel, asked, owed, tally; kept: slices
 });
 
 impl EpochTagSlice {
@@ -96,6 +99,7 @@ impl EpochTagSlice {
             versions: BTreeMap::new(),
             lines: BTreeMap::new(),
             kernels: BTreeMap::new(),
+            beside: BTreeMap::new(),
             wanted: BTreeSet::new(),
             flushed: BTreeMap::new(),
             open: BTreeMap::new(),
@@ -117,10 +121,20 @@ impl EpochTagSlice {
         self.versions.range((sm, cta, 0)..=(sm, cta, number))
     }
 
+    /// A version behind `earlier` barriers comes before one behind `kernel`.
+    fn comes_first(&self, earlier: u64, kernel: u64) -> bool {
+        earlier < kernel && !self.beside.get(&kernel).is_some_and(|with| with.contains(&earlier))
+    }
+
+    /// A version is here that comes before those behind so many barriers of the kernel.
+    fn has_before(&self, kernel: u64) -> bool {
+        self.kernels.range(..kernel).any(|(&earlier, _)| self.comes_first(earlier, kernel))
+    }
+
     /// Something that comes before a version is not known to be durable.
     fn is_behind((sm, cta, _): VersionKey, of: &EpochTagSlice, version: &TaggedVersion) -> bool {
         let TaggedVersion { after, kernel, .. } = *version;
-        let here = || of.kernels.first_key_value().is_some_and(|(&least, _)| least < kernel);
+        let here = || of.has_before(kernel);
         let elsewhere = || {
             let open = of.open.get(&(sm, cta)).copied().unwrap_or_default();
             of.slices > 1 && (open < after || of.open_kernel < kernel)
@@ -141,8 +155,9 @@ impl EpochTagSlice {
         }
         let ((sm, cta, _), TaggedVersion { after, kernel, .. }) = (key, self.versions[&key]);
         let mut before: Vec<VersionKey> = self.up_to((sm, cta), after).map(|(&key, _)| key).collect();
-        if self.kernels.first_key_value().is_some_and(|(&least, _)| least < kernel) {
-            before.extend(self.versions.iter().filter(|(_, version)| version.kernel < kernel).map(|(&key, _)| key));
+        if self.has_before(kernel) {
+            let first = |version: &TaggedVersion| self.comes_first(version.kernel, kernel);
+            before.extend(self.versions.iter().filter(|(_, version)| first(version)).map(|(&key, _)| key));
         }
         for key in before {
             if !self.versions[&key].leaving && self.wanted.insert(key) {
@@ -266,7 +281,7 @@ impl EpochTagSlice {
     fn has(&self, earlier: Earlier) -> bool {
         match earlier {
             Earlier::Cta { sm, cta, number } => self.up_to((sm, cta), number).next().is_some(),
-            Earlier::Kernel(kernel) => self.kernels.first_key_value().is_some_and(|(&least, _)| least < kernel),
+            Earlier::Kernel(kernel) => self.has_before(kernel),
         }
     }
 
@@ -297,6 +312,9 @@ impl Handler for EpochTagSlice {
                 self.flushed.insert((sm, cta), number);
                 self.want_all(|key, _| (key.0, key.1) == (sm, cta) && key.2 <= number, outbox);
             }
+            (Peer::Sm(_), TagMessage::Beside { kernel, with }) => {
+                self.beside.insert(kernel, with);
+            }
             // The hub is answered when all of this is durable here, perhaps at once.
             (_, TagMessage::Want(earlier)) => {
                 self.owed.push(earlier);
@@ -304,7 +322,11 @@ impl Handler for EpochTagSlice {
                     Earlier::Cta { sm, cta, number } => {
                         self.want_all(|key, _| (key.0, key.1) == (sm, cta) && key.2 <= number, outbox);
                     }
-                    Earlier::Kernel(kernel) => self.want_all(|_, version| version.kernel < kernel, outbox),
+                    Earlier::Kernel(kernel) => {
+                        let beside = self.beside.get(&kernel).cloned().unwrap_or_default();
+                        let first = |earlier: u64| earlier < kernel && !beside.contains(&earlier);
+                        self.want_all(|_, version| first(version.kernel), outbox);
+                    }
                 }
             }
             (_, TagMessage::Open(earlier)) => {

@@ -9,8 +9,9 @@ use std::collections::BTreeMap;
 
 use durawarp_checkpoint::{state, state_methods, value};
 use durawarp_persist::{
-    Admission, FenceKind, FenceRule, Handler, HandlerPlace, HandlerReport, Joining, NonTemporalOrder, Outbox, Peer,
-    SchemeMessage, SmEvent, SmHandler, SmInterests, SmOffer, Store, StoreRule, WriteBack, WriteBackRule, opened,
+    Admission, FenceKind, FenceRule, Handler, HandlerPlace, HandlerReport, Joining, LaunchSet, NonTemporalOrder,
+    Outbox, Peer, SchemeMessage, SmEvent, SmHandler, SmInterests, SmOffer, Store, StoreRule, WriteBack, WriteBackRule,
+    opened,
 };
 
 use super::super::store_order::{StoreOrder, StoreOrderSpec, flushes_only};
@@ -55,6 +56,8 @@ pub(super) struct EpochTagSm {
     combines: bool,
     /// Slices that keep the order on; none where only L1s have tags.
     slices: u16,
+    /// It tells slices of launches in flight together, for all SMs: they hear of them at one instant.
+    tells: bool,
     /// By id.
     versions: Vec<Version>,
     /// The number of the last store that came.
@@ -69,7 +72,7 @@ pub(super) struct EpochTagSm {
     tally: EpochTally,
 }
 
-state!(EpochTagSm { saved: versions, seen, flushed, kernel, launched, tally; parts: order; kept: combines, slices });
+state!(EpochTagSm { saved: versions, seen, flushed, kernel, launched, tally; parts: order; kept: combines, slices, tells });
 
 impl EpochTagSm {
     /// Those of an SM.
@@ -77,6 +80,7 @@ impl EpochTagSm {
         EpochTagSm {
             combines: place.l1_combines,
             slices: if spec.levels == TagLevels::Both && place.l1_combines { place.slices } else { 0 },
+            tells: place.index == 0,
             versions: Vec::new(),
             seen: 0,
             flushed: BTreeMap::new(),
@@ -135,10 +139,10 @@ impl EpochTagSm {
     /// A store is about to join its line; false where it has to wait.
     fn join(&mut self, store: &Joining, outbox: &mut Outbox) -> bool {
         let cta = store.by.1;
-        let kernel = self.kernel.epoch_of(store.number);
+        let kernel = self.kernel.epoch_of(store.launch, store.number);
         // What comes late to what is being drained leaves at once.
         let behind_flush = self.flushed.get(&cta).is_some_and(|&last| store.number <= last);
-        let wanted = behind_flush || kernel < self.kernel.barriers();
+        let wanted = behind_flush || self.kernel.goes_on(store.launch, kernel);
         let at = match self.of(store.line) {
             Some(at) => {
                 let version = &mut self.versions[at];
@@ -197,6 +201,21 @@ impl EpochTagSm {
         self.pump(outbox);
     }
 
+    /// A launch starts, or a part of one. The first has nothing before it.
+    fn launch_starts(&mut self, (number, launch): (u64, u8), beside: LaunchSet, again: bool, outbox: &mut Outbox) {
+        if !std::mem::replace(&mut self.launched, true) {
+            return self.kernel.first_launch(launch);
+        }
+        let with = self.kernel.epochs(beside);
+        let kernel = self.kernel.launch(launch, number, again) as u64;
+        if self.tells && !with.is_empty() {
+            for slice in 0..self.slices {
+                outbox.send(Peer::Slice(slice), TagMessage::Beside { kernel, with: with.clone() });
+            }
+        }
+        self.pump(outbox);
+    }
+
     /// What left has arrived.
     fn persisted(&mut self, id: u64, outbox: &mut Outbox) {
         self.versions.retain(|version| version.id != id);
@@ -245,11 +264,9 @@ impl SmHandler for EpochTagSm {
             SmEvent::Wanted(line) => self.wanted(line, outbox),
             SmEvent::Flush { cta, number } => self.flush(cta, number, outbox),
             SmEvent::KernelBarrier(number) => self.kernel_barrier(number, outbox),
-            // What earlier launches stored comes first; the first launch has nothing before it.
-            SmEvent::LaunchStarts(number) if self.slices != 0 => {
-                if std::mem::replace(&mut self.launched, true) {
-                    self.kernel_barrier(number, outbox);
-                }
+            // What launches stored that are over comes first.
+            SmEvent::LaunchStarts { number, launch, beside, again } if self.slices != 0 => {
+                self.launch_starts((number, launch), beside, again, outbox);
             }
             SmEvent::Persisted(id) => self.persisted(id, outbox),
             _ => self.order.event(event, outbox),

@@ -659,6 +659,7 @@ fn a_line_leaves_the_l2_when_the_copies_of_its_stores_have_come() {
         kind: AccessKind::Store,
         half_warps: 1,
         by: (0, 0),
+        launch: 0,
         from: 0,
         mark: 0,
         log: false,

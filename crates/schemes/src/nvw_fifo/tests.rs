@@ -11,7 +11,18 @@ fn place() -> HandlerPlace {
 }
 
 fn stored(line: u64, by: (u8, u8), from: u16) -> Access {
-    Access { line, bytes: 1, kind: AccessKind::Store, half_warps: 1, by, from, mark: 0, log: false, hit: false }
+    Access {
+        line,
+        bytes: 1,
+        kind: AccessKind::Store,
+        half_warps: 1,
+        by,
+        launch: 0,
+        from,
+        mark: 0,
+        log: false,
+        hit: false,
+    }
 }
 
 #[test]

@@ -253,7 +253,7 @@ mod tests {
     }
 
     fn access(kind: AccessKind, line: u64, hit: bool, mark: u64) -> Access {
-        Access { line, bytes: 1, kind, half_warps: 1, by: (0, 0), from: 0, mark, log: false, hit }
+        Access { line, bytes: 1, kind, half_warps: 1, by: (0, 0), launch: 0, from: 0, mark, log: false, hit }
     }
 
     #[test]

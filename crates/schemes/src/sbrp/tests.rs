@@ -8,7 +8,7 @@ fn handler(pb_entries: u32, window: u32) -> PersistBuffer {
 
 /// A store of a warp of CTA 0; true when it joins.
 fn store(handler: &mut PersistBuffer, outbox: &mut Outbox, line: u64, warp: u8, number: u64, after: u64) -> bool {
-    handler.join(&Joining { line, by: (warp, 0), number, after }, outbox)
+    handler.join(&Joining { line, by: (warp, 0), launch: 0, number, after }, outbox)
 }
 
 fn left(outbox: &mut Outbox) -> Vec<(u64, u64)> {

@@ -48,7 +48,7 @@ impl Sm {
     }
 
     fn acknowledge(&mut self, number: u64) {
-        self.order.event(&SmEvent::Acknowledged { number, cycles: 1 }, &mut self.outbox);
+        self.order.event(&SmEvent::Acknowledged { number, cycles: 1, launch: 0 }, &mut self.outbox);
     }
 
     /// The host looks for what it may release, in order.

@@ -7,6 +7,7 @@ use durawarp_persist::KernelFacts;
 
 mod bank;
 mod buffers;
+mod in_flight;
 mod known;
 
 /// A machine of three SMs and four slices, at this place.
@@ -20,13 +21,13 @@ fn written(outbox: &mut Outbox) -> Vec<(Peer, AgpmMessage)> {
 }
 
 fn access(kind: AccessKind, line: u64, bytes: u128) -> Access {
-    Access { line, bytes, kind, half_warps: 1, by: (0, 0), from: 0, mark: 0, log: false, hit: false }
+    Access { line, bytes, kind, half_warps: 1, by: (0, 0), launch: 0, from: 0, mark: 0, log: false, hit: false }
 }
 
 /// What a buffer answers when it is asked: locality, saturated counters, spills, refills.
 fn counted(messages: Vec<(Peer, AgpmMessage)>) -> (Locality, u64, u64, u64) {
     match messages.as_slice() {
-        &[(Peer::Hub, AgpmMessage::Counts { locality, saturated, spills, refills })] => {
+        &[(Peer::Hub, AgpmMessage::Counts { launch: 0, locality, saturated, spills, refills })] => {
             (locality, saturated, spills, refills)
         }
         other => panic!("{other:?}"),
@@ -74,7 +75,7 @@ impl Sm {
     }
 
     fn write_back(&mut self, class: WriteBackClass, lines: &[u64]) -> WriteBackRule {
-        self.handler.write_back(&WriteBack { class, warp: 1, lines }, &mut self.outbox)
+        self.handler.write_back(&WriteBack { class, warp: 1, launch: 0, lines }, &mut self.outbox)
     }
 
     fn access(&mut self, access: Access) -> Vec<(Peer, AgpmMessage)> {
@@ -87,7 +88,7 @@ impl Sm {
         assert_eq!(self.handler.boundary(&mut self.outbox), Boundary::None);
         match written(&mut self.outbox).as_slice() {
             [] => None,
-            &[(Peer::Hub, AgpmMessage::Report(report))] => Some(report),
+            &[(Peer::Hub, AgpmMessage::Report { launch: 0, report })] => Some(report),
             other => panic!("{other:?}"),
         }
     }
@@ -185,7 +186,7 @@ fn the_write_back_of_what_went_past_the_caches_is_dropped_once_and_counted() {
 #[test]
 fn persists_and_what_they_waited_are_added_up() {
     let mut sm = Sm::new(&[]);
-    let ack = |cycles| SmEvent::Acknowledged { number: 0, cycles };
+    let ack = |cycles| SmEvent::Acknowledged { number: 0, cycles, launch: 0 };
     [300, 50].into_iter().for_each(|cycles| sm.handler.event(&ack(cycles), &mut sm.outbox));
     assert_eq!(sm.report(), Some(LogReport { requests: 2, wait_cycles: 350, ..LogReport::default() }));
     sm.handler.event(&ack(7), &mut sm.outbox);

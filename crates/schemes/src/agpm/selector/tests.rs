@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::*;
 use durawarp_persist::handler::report_of;
 
+mod in_flight;
 mod thresholds;
 
 fn spec(changes: &[(&str, Value)]) -> Arc<AgpmSpec> {
@@ -51,12 +52,18 @@ impl Bench {
     }
 
     fn logs(&mut self, logs: u64, requests: u64, wait_cycles: u64) -> Vec<(Peer, AgpmMessage)> {
-        self.tell(Peer::Sm(1), AgpmMessage::Report(LogReport { logs, requests, wait_cycles, ..LogReport::default() }))
+        self.tell(
+            Peer::Sm(1),
+            AgpmMessage::Report {
+                launch: 0,
+                report: LogReport { logs, requests, wait_cycles, ..LogReport::default() },
+            },
+        )
     }
 
     /// Answers for the sampled SM and both slices; what the last answer leads to.
     fn answer(&mut self, l1: Locality, l2: Locality) -> Vec<(Peer, AgpmMessage)> {
-        let counts = |locality| AgpmMessage::Counts { locality, saturated: 0, spills: 1, refills: 0 };
+        let counts = |locality| AgpmMessage::Counts { launch: 0, locality, saturated: 0, spills: 1, refills: 0 };
         assert!(self.tell(Peer::Sm(0), counts(l1)).is_empty());
         assert!(self.tell(Peer::Slice(1), counts(l2)).is_empty());
         self.tell(Peer::Slice(0), counts(Locality::default()))
@@ -102,7 +109,7 @@ fn few_logs_decide_before_localities_do_and_a_kernel_that_ends_decides_nothing()
     bench.logs(90, 1, 1);
     assert_eq!(routes(&bench.answer(SOME, SOME))[0].1, Route::NonTemporal, "90 logs so far: reason e");
     bench.logs(20, 1, 1);
-    bench.tell(Peer::Host, AgpmMessage::KernelEnd);
+    bench.tell(Peer::Host, AgpmMessage::KernelEnd(0));
     assert!(bench.answer(SOME, SOME).is_empty());
     let reasons: Vec<(&str, bool)> = bench.periods().iter().map(|p| (p.reason.as_str(), p.complete)).collect();
     assert_eq!(reasons, [("e", true), ("a", false)]);
@@ -116,10 +123,10 @@ fn logs_that_come_while_buffers_answer_belong_to_the_next_period() {
     assert_eq!(bench.logs(130, 1, 1).len(), 3);
     assert!(bench.logs(150, 1, 1).is_empty(), "nobody is asked twice");
     // The kernel ends, and the next one starts, before the answers are here.
-    bench.tell(Peer::Host, AgpmMessage::KernelEnd);
+    bench.tell(Peer::Host, AgpmMessage::KernelEnd(0));
     bench.start("next", None, 5000);
     let asked_again = bench.answer(SOME, SOME);
-    assert_eq!(asked_again.iter().filter(|(_, word)| matches!(word, AgpmMessage::Count)).count(), 3);
+    assert_eq!(asked_again.iter().filter(|(_, word)| matches!(word, AgpmMessage::Count(0))).count(), 3);
     bench.answer(SOME, SOME);
     let seen: Vec<(&str, u64, bool)> =
         bench.periods().iter().map(|p| (p.kernel.as_str(), p.logs, p.complete)).collect();
@@ -133,7 +140,7 @@ fn a_kernel_launched_again_goes_on_with_what_was_decided() {
     bench.logs(1000, 1, 1);
     bench.answer(SOME, SOME);
     bench.logs(200, 1, 1);
-    bench.tell(Peer::Host, AgpmMessage::KernelEnd);
+    bench.tell(Peer::Host, AgpmMessage::KernelEnd(0));
     bench.answer(SOME, SOME);
     // 1,200 log updates are known now: no fewer than the usual threshold.
     bench.start("k", None, 5000);
@@ -149,7 +156,7 @@ fn each_sm_may_decide_by_its_own_buffer() {
     let mut bench = Bench::new(&changes);
     bench.start("k", None, 5000);
     assert_eq!(bench.logs(1000, 1, 1).len(), 5);
-    let counts = |locality| AgpmMessage::Counts { locality, saturated: 0, spills: 0, refills: 0 };
+    let counts = |locality| AgpmMessage::Counts { launch: 0, locality, saturated: 0, spills: 0, refills: 0 };
     for (sm, locality) in [(0, SOME), (1, Locality::default()), (2, SOME)] {
         bench.tell(Peer::Sm(sm), counts(locality));
     }
@@ -166,18 +173,13 @@ fn every_period_tells_of_itself_alone_and_the_selection_of_all() {
     let facts = KernelFacts { kernel: "k".to_owned(), launch: 6, warps: 5000, ..KernelFacts::default() };
     bench.tell(Peer::Host, AgpmMessage::KernelStart(facts));
     let report = |logs, requests, wait_cycles, [temporal, non_temporal, dropped_write_backs]: [u64; 3]| {
-        AgpmMessage::Report(LogReport {
-            logs,
-            requests,
-            wait_cycles,
-            temporal,
-            non_temporal,
-            dropped_write_backs,
-            exchanges: 0,
-        })
+        let report =
+            LogReport { logs, requests, wait_cycles, temporal, non_temporal, dropped_write_backs, exchanges: 0 };
+        AgpmMessage::Report { launch: 0, report }
     };
     let locality = |t_all, t_log, s_all, s_log| Locality { t_all, t_log, s_all, s_log };
-    let counts = |locality, saturated, spills, refills| AgpmMessage::Counts { locality, saturated, spills, refills };
+    let counts =
+        |locality, saturated, spills, refills| AgpmMessage::Counts { launch: 0, locality, saturated, spills, refills };
     bench.tell(Peer::Sm(0), report(400, 4, 900, [11, 13, 17]));
     assert_eq!(bench.tell(Peer::Sm(2), report(603, 6, 1100, [19, 23, 29])).len(), 3);
     bench.tell(Peer::Sm(0), counts(locality(40, 0, 50, 0), 2, 0, 0));
@@ -216,7 +218,7 @@ fn every_period_tells_of_itself_alone_and_the_selection_of_all() {
     // Its log updates count from the end of the first, while buffers still answer.
     let again = Period { begin_ticks: 30, end_ticks: 70, temporal_logs: 31, non_temporal_logs: 37, ..again };
     bench.tell(Peer::Sm(1), report(30, 3, 300, [43, 47, 53]));
-    bench.tell(Peer::Host, AgpmMessage::KernelEnd);
+    bench.tell(Peer::Host, AgpmMessage::KernelEnd(0));
     assert!(bench.answer(Locality::default(), Locality::default()).is_empty());
     let cut = Period { number: 2, complete: false, threshold_logs: 1100, logs: 30, launch_logs: 2040, ..again.clone() };
     let none = Locality::default();
@@ -246,7 +248,7 @@ fn the_sum_over_sampled_l1s_decides_for_all() {
     let mut bench = Bench::new(&[("l1_buffers", json!("each")), ("threshold_logs", json!(1000))]);
     bench.start("k", None, 5000);
     bench.logs(1000, 1, 1);
-    let counts = |locality| AgpmMessage::Counts { locality, saturated: 0, spills: 0, refills: 0 };
+    let counts = |locality| AgpmMessage::Counts { launch: 0, locality, saturated: 0, spills: 0, refills: 0 };
     let of_logs = Locality { t_all: 2, t_log: 11, s_all: 3, s_log: 13 };
     for (sm, locality) in [(2, of_logs), (0, SOME), (1, Locality::default())] {
         bench.tell(Peer::Sm(sm), counts(locality));
@@ -341,7 +343,7 @@ fn an_sm_decides_by_its_own_l1_and_the_l2_of_all() {
     let mut bench = Bench::new(&changes);
     bench.start("k", None, 5000);
     bench.logs(1000, 1, 1);
-    let counts = |locality| AgpmMessage::Counts { locality, saturated: 0, spills: 0, refills: 0 };
+    let counts = |locality| AgpmMessage::Counts { launch: 0, locality, saturated: 0, spills: 0, refills: 0 };
     let alone = Locality { t_all: 100, t_log: 60, s_all: 110, s_log: 70 };
     for (sm, locality) in [(0, SOME), (1, alone), (2, Locality::default())] {
         bench.tell(Peer::Sm(sm), counts(locality));
@@ -361,10 +363,10 @@ fn the_host_tells_the_hub_of_every_kernel_and_writes_nothing_back() {
     let (mut host, mut outbox) = (AgpmHost, Outbox::default());
     let facts = KernelFacts { kernel: "k".to_owned(), launch: 3, warps: 70, ..KernelFacts::default() };
     host.kernel_starts(&facts, &mut outbox);
-    assert_eq!(host.boundary(&mut outbox), durawarp_persist::Boundary::None);
+    assert_eq!(host.boundary(0, &mut outbox), durawarp_persist::Boundary::None);
     let told: Vec<(Peer, AgpmMessage)> =
         outbox.take().into_iter().map(|(to, message)| (to, AgpmMessage::of(message))).collect();
-    let [(Peer::Hub, AgpmMessage::KernelStart(started)), (Peer::Hub, AgpmMessage::KernelEnd)] = &told[..] else {
+    let [(Peer::Hub, AgpmMessage::KernelStart(started)), (Peer::Hub, AgpmMessage::KernelEnd(0))] = &told[..] else {
         panic!("{told:?}")
     };
     assert_eq!(started, &facts);
@@ -373,10 +375,10 @@ fn the_host_tells_the_hub_of_every_kernel_and_writes_nothing_back() {
 #[test]
 fn the_end_of_a_kernel_that_did_not_start_asks_nobody() {
     let mut bench = Bench::new(&[]);
-    assert!(bench.tell(Peer::Host, AgpmMessage::KernelEnd).is_empty());
+    assert!(bench.tell(Peer::Host, AgpmMessage::KernelEnd(0)).is_empty());
     bench.start("k", None, 5000);
-    assert_eq!(bench.tell(Peer::Host, AgpmMessage::KernelEnd).len(), 3);
+    assert_eq!(bench.tell(Peer::Host, AgpmMessage::KernelEnd(0)).len(), 3);
     bench.answer(SOME, SOME);
-    assert!(bench.tell(Peer::Host, AgpmMessage::KernelEnd).is_empty(), "it has ended already");
+    assert!(bench.tell(Peer::Host, AgpmMessage::KernelEnd(0)).is_empty(), "it has ended already");
     assert_eq!((bench.periods().len(), bench.periods()[0].complete), (1, false));
 }

@@ -8,7 +8,7 @@ fn slice(slices: u16) -> (EpochTagSlice, Outbox) {
 }
 
 fn access(line: u64, kind: AccessKind, from: u16, mark: u64) -> Access {
-    Access { line, bytes: 1, kind, half_warps: 0, by: (0, 0), from, mark, log: false, hit: true }
+    Access { line, bytes: 1, kind, half_warps: 0, by: (0, 0), launch: 0, from, mark, log: false, hit: true }
 }
 
 /// A tag comes, and its line: true when it is served.
@@ -127,7 +127,7 @@ fn other_slices_are_asked_once_and_answer_when_they_have_written_what_comes_firs
     assert_eq!((written(theirs), sent(theirs)), (vec![128], vec![]));
     other.event(&SliceEvent::Durable(128), theirs);
     let drained = TagMessage::Drained(earlier);
-    assert_eq!(sent(theirs), [(Peer::Sm(0), TagMessage::Durable(2)), (Peer::Hub, drained)]);
+    assert_eq!(sent(theirs), [(Peer::Sm(0), TagMessage::Durable(2)), (Peer::Hub, drained.clone())]);
     one.message(Peer::Hub, Box::new(TagMessage::Want(earlier)), outbox);
     assert_eq!(sent(outbox), [(Peer::Hub, drained)], "it has none of these");
     assert!(written(outbox).is_empty());
@@ -137,4 +137,37 @@ fn other_slices_are_asked_once_and_answer_when_they_have_written_what_comes_firs
     one.report(&mut report);
     let counted: Vec<_> = report.counters.into_iter().filter(|&(_, count)| count != 0).collect();
     assert_eq!(counted, [("l2_tagged_versions", 1), ("l2_kept_victims", 1), ("l2_asked_slices", 1)]);
+}
+
+#[test]
+fn lines_of_launches_in_flight_together_have_no_order_and_those_of_the_next_come_behind_both() {
+    let (slice, outbox) = &mut self::slice(1);
+    // Launches behind barriers 1 and 2 run at once; that behind 3 begins when the first is over.
+    for (kernel, with) in [(2, vec![1]), (3, vec![2])] {
+        slice.message(Peer::Sm(0), Box::new(TagMessage::Beside { kernel, with }), outbox);
+    }
+    let of = |line, id, kernel| LineTag { kernel, ..tag(line, id, 0) };
+    assert!(store(slice, outbox, 0, of(0, 1, 1)) && store(slice, outbox, 1, of(128, 1, 2)));
+    assert!(!slice.keeps(128, outbox), "it does not wait for the other launch");
+    assert!(store(slice, outbox, 0, of(256, 2, 3)));
+    assert!(slice.keeps(256, outbox));
+    assert_eq!(written(outbox), [0], "of the first launch, not of the second");
+    slice.event(&SliceEvent::Durable(0), outbox);
+    assert_eq!(written(outbox), [256]);
+    // Behind both: the launch that follows begins when none runs.
+    assert!(store(slice, outbox, 0, of(384, 3, 4)) && slice.keeps(384, outbox));
+    assert_eq!(written(outbox), [128], "what has left is on its way");
+}
+
+#[test]
+fn other_slices_are_asked_for_launches_that_are_over_alone() {
+    let (slice, outbox) = &mut self::slice(2);
+    slice.message(Peer::Sm(0), Box::new(TagMessage::Beside { kernel: 2, with: vec![1] }), outbox);
+    let of = |line, id, kernel| LineTag { kernel, ..tag(line, id, 0) };
+    assert!(store(slice, outbox, 0, of(0, 1, 0)) && store(slice, outbox, 1, of(128, 1, 1)));
+    slice.message(Peer::Hub, Box::new(TagMessage::Want(Earlier::Kernel(2))), outbox);
+    assert_eq!(written(outbox), [0], "of the launch that is over");
+    slice.event(&SliceEvent::Durable(0), outbox);
+    let drained = TagMessage::Drained(Earlier::Kernel(2));
+    assert_eq!(sent(outbox), [(Peer::Sm(0), TagMessage::Durable(1)), (Peer::Hub, drained)]);
 }

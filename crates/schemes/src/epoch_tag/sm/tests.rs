@@ -12,9 +12,14 @@ fn handler() -> EpochTagSm {
     of(TagLevels::L1)
 }
 
+/// A launch starts where no other is in flight, behind so many stores.
+fn launch_starts(number: u64) -> SmEvent<'static> {
+    SmEvent::LaunchStarts { number, launch: 0, beside: LaunchSet::default(), again: false }
+}
+
 /// A store of a CTA's warp; true when it joins.
 fn store(handler: &mut EpochTagSm, outbox: &mut Outbox, line: u64, cta: u8, number: u64, after: u64) -> bool {
-    handler.join(&Joining { line, by: (0, cta), number, after }, outbox)
+    handler.join(&Joining { line, by: (0, cta), launch: 0, number, after }, outbox)
 }
 
 fn left(outbox: &mut Outbox) -> Vec<(u64, u64)> {
@@ -126,7 +131,7 @@ fn a_line_goes_to_its_slice_with_its_tag_and_a_flush_is_told_once() {
         handler.flush(3, number, outbox);
     }
     let flush = TagMessage::Flush { cta: 3, number: 2 };
-    assert_eq!(to_slices(outbox), [(Peer::Slice(0), flush), (Peer::Slice(1), flush)]);
+    assert_eq!(to_slices(outbox), [(Peer::Slice(0), flush.clone()), (Peer::Slice(1), flush)]);
     handler.message(Peer::Slice(0), Box::new(TagMessage::Durable(2)), outbox);
     assert_eq!(*outbox.durables(), [2]);
 }
@@ -134,12 +139,59 @@ fn a_line_goes_to_its_slice_with_its_tag_and_a_flush_is_told_once() {
 #[test]
 fn a_launch_is_behind_those_before_it() {
     let (mut handler, outbox) = (of(TagLevels::Both), &mut Outbox::default());
-    handler.event(&SmEvent::LaunchStarts(0), outbox);
-    assert_eq!(handler.kernel.barriers(), 0, "the first");
+    handler.event(&launch_starts(0), outbox);
+    assert_eq!(handler.kernel.epoch_of(0, 9), 0, "the first");
     store(&mut handler, outbox, 0, 0, 1, 0);
-    handler.event(&SmEvent::LaunchStarts(1), outbox);
-    assert_eq!((handler.kernel.barriers(), handler.kernel.epoch_of(1), handler.kernel.epoch_of(2)), (1, 0, 1));
+    handler.event(&launch_starts(1), outbox);
+    assert_eq!([1, 2].map(|number| handler.kernel.epoch_of(0, number)), [0, 1]);
     let mut l1 = self::handler();
-    (0..2).for_each(|number| l1.event(&SmEvent::LaunchStarts(number), outbox));
-    assert_eq!(l1.kernel.barriers(), 0, "all of it is durable");
+    (0..2).for_each(|number| l1.event(&launch_starts(number), outbox));
+    assert_eq!(l1.kernel.epoch_of(0, 9), 0, "all of it is durable");
+}
+
+/// An SM's tags with two slices behind it, and what it tells them of launches.
+fn starts(index: u16, events: &[(u64, u8, &[u8], bool)]) -> (EpochTagSm, Vec<TagMessage>) {
+    let place = HandlerPlace { index, sms: 2, slices: 2, l1_combines: true, ..HandlerPlace::default() };
+    let spec = EpochTagSpec { levels: TagLevels::Both, past_entries: 1, held_entries: 1 };
+    let (mut handler, outbox) = (EpochTagSm::new(&spec, place), &mut Outbox::default());
+    for &(number, launch, beside, again) in events {
+        let beside = LaunchSet::of(beside.iter().copied());
+        handler.event(&SmEvent::LaunchStarts { number, launch, beside, again }, outbox);
+    }
+    let told = outbox.take().into_iter().filter(|(to, _)| *to == Peer::Slice(1));
+    (handler, told.map(|(_, message)| opened(message)).collect())
+}
+
+#[test]
+fn stores_are_behind_the_barrier_at_which_their_own_launch_began() {
+    // The launch in place 1 begins behind 4 stores of that in place 0, and a third when both are over.
+    let (handler, told) = starts(0, &[(0, 0, &[], false), (4, 1, &[0], false), (9, 0, &[], false)]);
+    assert_eq!([5, 7, 9].map(|number| handler.kernel.epoch_of(1, number)), [1; 3]);
+    assert_eq!([5, 10].map(|number| handler.kernel.epoch_of(0, number)), [0, 2]);
+    assert_eq!(told, [TagMessage::Beside { kernel: 1, with: vec![0] }], "nothing of the third: it is behind all");
+    assert!(starts(1, &[(0, 0, &[], false), (4, 1, &[0], false)]).1.is_empty(), "one SM tells for all");
+}
+
+#[test]
+fn what_a_launch_stores_behind_its_wait_is_behind_a_barrier_of_its_own() {
+    // A launch, beside it one that depends on it, which runs on when that is over.
+    let (handler, told) = starts(0, &[(0, 0, &[], false), (4, 1, &[0], false), (6, 1, &[1], true)]);
+    assert_eq!([5, 6, 7].map(|number| handler.kernel.epoch_of(1, number)), [1, 1, 2]);
+    let expected = [(1, vec![0]), (2, vec![1])].map(|(kernel, with)| TagMessage::Beside { kernel, with });
+    assert_eq!(told, expected, "the second time the first launch comes before");
+}
+
+#[test]
+fn a_launch_that_starts_has_nothing_of_others_leave() {
+    let (mut handler, _) = starts(0, &[(0, 0, &[], false)]);
+    let outbox = &mut Outbox::default();
+    assert!(store(&mut handler, outbox, 0, 0, 1, 0));
+    let beside = LaunchSet::of([0]);
+    handler.event(&SmEvent::LaunchStarts { number: 1, launch: 1, beside, again: false }, outbox);
+    assert!(store(&mut handler, outbox, 128, 0, 2, 0));
+    assert_eq!(left(outbox), []);
+    // Nor does a line that the other launch stores to stay back.
+    let other = Joining { line: 128, by: (1, 1), launch: 1, number: 3, after: 0 };
+    assert!(!handler.join(&other, outbox));
+    assert_eq!(left(outbox), [(128, 2)]);
 }

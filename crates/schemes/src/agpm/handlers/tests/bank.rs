@@ -30,7 +30,7 @@ impl Slice {
     }
 
     fn count(&mut self) -> (Locality, u64, u64, u64) {
-        self.bank.message(Peer::Hub, Box::new(AgpmMessage::Count), &mut self.outbox);
+        self.bank.message(Peer::Hub, Box::new(AgpmMessage::Count(0)), &mut self.outbox);
         counted(written(&mut self.outbox))
     }
 }
@@ -109,7 +109,11 @@ fn an_entry_from_the_l1_joins_that_of_the_line_or_takes_room() {
     let entry = l1.take(0).unwrap();
     let mut slice = Slice::new(&[]);
     let moved = |slice: &mut Slice| {
-        slice.bank.message(Peer::Sm(0), Box::new(AgpmMessage::Moved(Box::new(entry.clone()))), &mut slice.outbox);
+        slice.bank.message(
+            Peer::Sm(0),
+            Box::new(AgpmMessage::Moved { launch: 0, entry: Box::new(entry.clone()) }),
+            &mut slice.outbox,
+        );
         slice.outbox.take_moves()
     };
     slice.store(0);

@@ -29,7 +29,7 @@ fn bank() -> (Bank, Outbox) {
 /// What a bank has counted since it was asked last.
 fn of(bank: &mut Bank, outbox: &mut Outbox) -> Locality {
     outbox.take();
-    bank.message(Peer::Hub, Box::new(AgpmMessage::Count), outbox);
+    bank.message(Peer::Hub, Box::new(AgpmMessage::Count(0)), outbox);
     counted(written(outbox)).0
 }
 
@@ -59,7 +59,7 @@ fn evictions_write_backs_and_ends_of_kernels_leave_it_known() {
 #[test]
 fn flags_are_left_alone_where_the_hub_says_that_they_are() {
     let (mut bank, mut outbox) = bank();
-    bank.message(Peer::Hub, Box::new(AgpmMessage::Flags([256, 300])), &mut outbox);
+    bank.message(Peer::Hub, Box::new(AgpmMessage::Flags { launch: 0, addresses: [256, 300] }), &mut outbox);
     for line in [128, 256, 384] {
         [false, true].into_iter().for_each(|hit| bank.access(&stored(line, 1, hit), &mut outbox));
     }
@@ -70,7 +70,7 @@ fn flags_are_left_alone_where_the_hub_says_that_they_are() {
     for line in [128, 256, 384] {
         [false, true].into_iter().for_each(|hit| drop(sm.access(stored(line, 1, hit))));
     }
-    assert_eq!(counted(sm.message(AgpmMessage::Count)).0.s_log, 2);
+    assert_eq!(counted(sm.message(AgpmMessage::Count(0))).0.s_log, 2);
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn an_sm_that_fetches_a_line_learns_what_others_have_logged_of_it() {
     for (bytes, hit) in [(HALVES[1], false), (HALVES[1], true), (1, true)] {
         sm.access(loaded(0, bytes, hit));
     }
-    let (locality, ..) = counted(sm.message(AgpmMessage::Count));
+    let (locality, ..) = counted(sm.message(AgpmMessage::Count(0)));
     assert_eq!(locality, Locality { t_all: 1, t_log: 0, s_all: 2, s_log: 0 });
 }
 

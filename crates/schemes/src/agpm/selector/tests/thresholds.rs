@@ -126,7 +126,7 @@ fn finish(bench: &mut Bench, logs: u64) {
     if !bench.logs(logs, 1, 100).is_empty() {
         bench.answer(SOME, SOME);
     }
-    bench.tell(Peer::Host, AgpmMessage::KernelEnd);
+    bench.tell(Peer::Host, AgpmMessage::KernelEnd(0));
     bench.answer(SOME, SOME);
 }
 
@@ -175,7 +175,7 @@ fn a_small_kernel_shrinks_to_where_it_began_and_not_up_to_the_least() {
 fn a_launch_does_not_count_what_came_between_it_and_the_last() {
     let mut bench = Bench::new(&[("threshold_logs", json!(1000))]);
     bench.start("k", None, 5000);
-    bench.tell(Peer::Host, AgpmMessage::KernelEnd);
+    bench.tell(Peer::Host, AgpmMessage::KernelEnd(0));
     bench.answer(SOME, SOME);
     assert!(bench.logs(5000, 7, 7).is_empty(), "no kernel runs");
     bench.start("next", None, 5000);
