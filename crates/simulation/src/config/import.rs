@@ -192,8 +192,9 @@ mod tests {
                         -trace_opcode_latency_initiation_tensor 4,1\n-gpgpu_gmem_skip_L1D 0\n";
         let fixed = "-gpgpu_cache:dl1 S:4:128:64,L:T:m:L:L,A:512:8,16:0,32\n";
         let letters = format!("-gpgpu_mem_addr_mapping {LETTERS}\n");
+        let halves = "-network_mode 2\n-gpgpu_l2_partition_count 2\n-gpgpu_l2_partition_extra_latency 150\n";
         let mut set: Vec<Set> = Vec::new();
-        for text in ["-gpgpu_n_clusters 20\n", fixed, adaptive, &letters] {
+        for text in ["-gpgpu_n_clusters 20\n", fixed, adaptive, &letters, halves] {
             let files = [("gpgpusim.config".to_owned(), text.to_owned())];
             set.extend(map::keys(&Options::read(&files)));
         }

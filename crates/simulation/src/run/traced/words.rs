@@ -134,7 +134,10 @@ mod tests {
         let reply = Reply { tag: 3, kind: RequestKind::Write, sectors: 15, payload: Payload::Line(Box::new(line)) };
         let text = in_words(&format!("{:?}", Msg::Sm(SmMsg::Reply(reply))));
         let mask = "f".repeat(32);
-        assert_eq!(text, format!("Reply: tag 3, kind Write, sectors 0xf, payload Line (mask 0x{mask}, log no)"));
+        assert_eq!(
+            text,
+            format!("Reply: tag 3, kind Write, sectors 0xf, payload Line (mask 0x{mask}, log no, launch 0)")
+        );
         let cta = Msg::Sm(SmMsg::Cta { cta: 7, place: 0, l1_ways: None, cluster: None });
         assert_eq!(in_words(&format!("{cta:?}")), "Cta: cta 7, place 0");
         let credit = Msg::Sm(SmMsg::Credit(Credit { slice: 2, packets: 1 }));
