@@ -15,6 +15,7 @@ mod delegated_mutants;
 mod digests;
 mod epoch_tag_mutants;
 mod instructions;
+mod launches_heard;
 mod light_wsp;
 mod light_wsp_mutants;
 mod light_wsp_random;
