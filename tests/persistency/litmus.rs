@@ -28,7 +28,11 @@ fn judged(path: &str, scheme: &str, domain: &str, double: bool) -> CrashReport {
 
 /// With changes of the machine and of the scheme.
 fn judged_with(path: &str, scheme: &str, set: &[&str], double: bool) -> CrashReport {
-    judged_on("agpm-table4", path, &[], scheme, set, double)
+    // Programs of clusters need GPCs, and barriers that bytes complete at: of a machine that copies asynchronously.
+    let of_clusters = ["/cluster_", "/async_store_"].iter().any(|part| path.contains(part));
+    let more = ["sm.gpcs=1", "tensor.matrix_cycles=16", "tensor.matrix_interval_cycles=8"];
+    let more = if of_clusters { &more[..] } else { &[] };
+    judged_on("agpm-table4", path, &[], scheme, &[more, set].concat(), double)
 }
 
 /// On a machine, with parameters of the program.
@@ -73,6 +77,8 @@ fn bugs_show_at_the_level_that_the_page_says() {
         ("message_passing_no_write_back", [true, true, true]),
         ("bulk_no_wait", [true, true, true]),
         ("tensor_no_wait", [true, true, true]),
+        ("cluster_no_fence", [false, true, true]),
+        ("async_store_no_fence", [false, true, true]),
         ("stream_no_event", [true, true, true]),
         ("programmatic_no_wait", [true, true, true]),
         ("wrong_line", [true, true, true]),

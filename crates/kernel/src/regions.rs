@@ -194,6 +194,8 @@ pub fn form(kernel: &Kernel, options: &RegionOptions) -> Result<Formed, RegionEr
     if kernel.code.iter().any(|inst| matches!(inst.op, Op::Call { .. })) {
         return Err(RegionError::Recursion);
     }
+    // A store to shared memory may be to another CTA's, of which its own CTA's shadow has nothing.
+    let options = &RegionOptions { scratch: options.scratch && !code::has_clusters(kernel), ..*options };
     // Which loops may be unrolled depends on where lanes part. Unrolling moves every instruction, so all that
     // is known about the code is found again.
     let mut code = Code::new(items_of(kernel), kernel);

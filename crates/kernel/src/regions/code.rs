@@ -115,6 +115,11 @@ pub(super) fn words(inst: &Inst, scratch: bool) -> u32 {
     }
 }
 
+/// CTAs of a cluster may store in the shared memory of each other.
+pub(super) fn has_clusters(kernel: &Kernel) -> bool {
+    kernel.bounds.has_clusters() || kernel.code.iter().any(|inst| matches!(inst.op, Op::Cluster(_)))
+}
+
 fn in_scratch(mem: Mem) -> bool {
     matches!(mem.space, Space::Shared | Space::Local)
 }
@@ -182,6 +187,8 @@ impl Code {
         let has_scratch = kernel.shared_bytes > 0 || kernel.dynamic_shared || kernel.local_bytes > 0;
         let mut found = Vec::new();
         let mut obstacle = |there: bool, what| found.extend(there.then_some(what));
+        // A CTA that resumes by itself would find others elsewhere.
+        obstacle(has_clusters(kernel), "shared memory of other CTAs of a cluster is not saved");
         // An atomic that does not commute has no shadow and would be reported a second time as memory that is
         // not saved.
         let atomics = any(&atomic);
@@ -199,9 +206,6 @@ impl Code {
         });
         obstacle(copies, "asynchronous copies are not saved");
         obstacle(any(&|_, inst| matches!(inst.op, Op::Tensor(_))), "tensor memory is not saved");
-        // A CTA that resumes by itself would find others elsewhere.
-        let clusters = kernel.bounds.has_clusters() || any(&|_, inst| matches!(inst.op, Op::Cluster(_)));
-        obstacle(clusters, "shared memory of other CTAs of a cluster is not saved");
         obstacle(
             any(&partial),
             "arrivals at barriers of some threads, bar.arrive and results of bar.red are not saved",
