@@ -12,7 +12,7 @@
 //! two contiguous parts. "Dissecting the Ampere GPU Architecture through Microbenchmarking" (GTC 2021, by
 //! notes of the talk): a read from the far partition of an A100 takes 1.75 times as long.
 //! Invariant: an SM and the port of its GPC are in one partition. Not modelled: copies of far lines in the
-//! near partition, which both cards make; a bound on what goes from one to the other.
+//! near partition, which an A100 makes; a bound on what goes from one to the other.
 
 use durawarp_engine::Time;
 
@@ -44,7 +44,7 @@ impl Partitions {
         if self.nth(gpc, self.gpcs.count()) == self.nth(slice, self.slices) { 0 } else { self.far }
     }
 
-    /// The partition of one of so many.
+    /// The partition of number `index` of `of` GPCs, or of as many slices.
     fn nth(self, index: u16, of: u16) -> u16 {
         (u32::from(index) * u32::from(self.count) / u32::from(of)) as u16
     }

@@ -266,15 +266,16 @@ impl PairMessage {
         let word = match &self.word {
             PairWord::Asks { columns } => u64::from(*columns),
             PairWord::Has { columns, address } => 1 << 16 ^ u64::from(*columns) << 20 ^ u64::from(*address),
-            PairWord::Begins(PairIssue { work: PairWork::Product { .. }, start, .. }) => {
-                2 << 16 ^ u64::from(*start) << 20
+            PairWord::Begins(PairIssue { work, start, .. }) => {
+                let (kind, of) = match work {
+                    PairWork::Product { .. } => (2, 0),
+                    PairWork::Copy { .. } => (5, 0),
+                    PairWork::Traced { work, .. } => (6, *work),
+                };
+                kind << 16 ^ u64::from(start ^ of) << 20
             }
-            PairWord::Begins(PairIssue { work: PairWork::Copy { .. }, start, .. }) => 5 << 16 ^ u64::from(*start) << 20,
             PairWord::Done { done, .. } => 3 << 16 ^ u64::from(*done) << 20,
             PairWord::Arrives { at } => 4 << 16 ^ u64::from(*at) << 20,
-            PairWord::Begins(PairIssue { work: PairWork::Traced { work, .. }, start, .. }) => {
-                6 << 16 ^ u64::from(start ^ work) << 20
-            }
         };
         4 << 60 ^ self.to.cta << 36 ^ word
     }

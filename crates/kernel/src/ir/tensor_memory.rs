@@ -48,15 +48,15 @@ pub enum TensorStep {
     Traced(TracedTensor),
 }
 
-/// A step of a trace, which has no operands: what it takes is in `imm`. It is one of its warp, whatever its
-/// lanes.
+/// A step of a trace, which has no operands. It is one of its warp, whatever its lanes. `imm` says how much
+/// it does in each CTA.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TracedTensor {
-    /// A product of so many operations of each CTA; of both CTAs of a pair, or of one.
+    /// A product, of both CTAs of a pair or of one; `imm` are its operations.
     Multiply { elements: GroupElements, paired: bool },
-    /// A copy of so many bytes of each CTA.
+    /// A copy, of both CTAs of a pair or of one; `imm` are its bytes.
     Copy { paired: bool },
-    /// A load or store of so many registers.
+    /// A load or store; `imm` are its registers.
     Transfer { loads: bool },
     /// As [`TensorStep::WaitStores`].
     WaitStores,

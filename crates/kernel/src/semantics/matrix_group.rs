@@ -103,16 +103,16 @@ pub(crate) fn multiply_group(
     for (tile, d) in (0..).zip(operands.d.chunks(registers)) {
         // Two registers of b: its halves along k; of a sparse a k is twice as much.
         let b: [V32; 2] = loaded(&factors.b, operands.op, 8 * tile, [0, 1], [0; 2], shared)?;
-        let more: [V32; 2] = match metadata {
-            None => [[0; LANES]; 2],
-            Some(_) => loaded(&factors.b, operands.op, 8 * tile, [2, 3], [0; 2], shared)?,
+        let more: Option<[V32; 2]> = match metadata {
+            None => None,
+            Some(_) => Some(loaded(&factors.b, operands.op, 8 * tile, [2, 3], [0; 2], shared)?),
         };
-        let more = more.each_ref().map(|words| metadata.is_some().then_some(words));
+        let [third, fourth] = more.as_ref().map_or([None; 2], |more| more.each_ref().map(Some));
         let mut c = [[0; LANES]; 4];
         if adds {
             c.iter_mut().zip(d).for_each(|(c, &slot)| *c = *f.get32(slot));
         }
-        let b = [Some(&b[0]), Some(&b[1]), more[0], more[1]];
+        let b = [Some(&b[0]), Some(&b[1]), third, fourth];
         let tile = MatrixTile { a: a.each_ref().map(Some), b, c, metadata: metadata.as_ref() };
         let out = product(operands.op, &tile).map_err(GroupMisfit::Metadata)?;
         d.iter().zip(&out).for_each(|(&slot, value)| f.put32(slot, value));

@@ -126,7 +126,7 @@ impl EpochTagSlice {
         earlier < kernel && !self.beside.get(&kernel).is_some_and(|with| with.contains(&earlier))
     }
 
-    /// A version is here that comes before those behind so many barriers of the kernel.
+    /// A version is here that comes before those behind `kernel` barriers.
     fn has_before(&self, kernel: u64) -> bool {
         self.kernels.range(..kernel).any(|(&earlier, _)| self.comes_first(earlier, kernel))
     }

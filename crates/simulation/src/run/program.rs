@@ -106,10 +106,11 @@ const RARE: [Rare; 2] = [
     Rare {
         what: "tensor memory (tcgen05)",
         lacks: |_, inst, tensor| match inst.op {
-            Op::Tensor(TensorStep::Traced(TracedTensor::Copy { .. })) => {
+            Op::Tensor(step)
+                if step.copies().is_some() || matches!(step, TensorStep::Traced(TracedTensor::Copy { .. })) =>
+            {
                 !tensor.has_memory() || tensor.memory_copy_bytes == 0
             }
-            Op::Tensor(step) if step.copies().is_some() => !tensor.has_memory() || tensor.memory_copy_bytes == 0,
             // Of a trace, where nothing is stored there either.
             Op::Tensor(TensorStep::Traced(TracedTensor::WaitStores)) => false,
             Op::Tensor(step) => {

@@ -137,9 +137,8 @@ pub(crate) fn is_unknown(opcode: &str) -> bool {
             Some("PHASECHK" | "CCTL") => false,
             _ => AsyncStep::of(opcode).is_none(),
         },
-        // Where it is not known where their bytes complete.
-        "STAS" | "REDAS" => true,
-        "ARRIVES" | "UTCBAR" | "SYNCSU" | "USYNCS" => true,
+        // The bytes of the first two complete at a barrier, of which is not known which.
+        "STAS" | "REDAS" | "ARRIVES" | "UTCBAR" | "SYNCSU" | "USYNCS" => true,
         _ => false,
     }
 }
@@ -246,11 +245,7 @@ impl BarrierStep {
             BarrierStep::ArriveBehindCopies => (PhaseOp::ArriveBehindCopies, 1),
             BarrierStep::ArriveBehindProducts => (PhaseOp::ArriveBehindProducts, 1),
         };
-        // Instructions with the same number share it.
-        let at = constants.iter().position(|&known| known == u64::from(number)).unwrap_or_else(|| {
-            constants.push(number.into());
-            constants.len() - 1
-        });
+        let at = CONST | place_of(constants, number.into());
         let mem = Mem {
             kind: MemKind::Reduction,
             space: Space::Shared,
@@ -263,8 +258,19 @@ impl BarrierStep {
             address: AddressIn::Trace,
             whole: 0,
         };
-        (Op::Mem(mem), Class::Mem, [NONE, CONST | at as Slot, NONE, NONE])
+        (Op::Mem(mem), Class::Mem, [NONE, at, NONE, NONE])
     }
+}
+
+/// The place of a constant among those of a kernel, to which it comes where it is not there: instructions
+/// share it.
+pub(crate) fn place_of<T: PartialEq>(constants: &mut Vec<T>, constant: T) -> Slot {
+    let known = constants.iter().position(|known| *known == constant);
+    let at = known.unwrap_or_else(|| {
+        constants.push(constant);
+        constants.len() - 1
+    });
+    at as Slot
 }
 
 /// The instruction of a copy. Elements of a reduction are words: which, the trace does not say.

@@ -120,7 +120,7 @@ impl BarrierBytes {
         self.any = true;
     }
 
-    /// Registers bring so many bytes.
+    /// Registers bring bytes.
     pub(super) fn send(&mut self, bytes: u64) {
         self.any = true;
         self.brought.iter_mut().for_each(|brought| *brought += bytes);

@@ -18,7 +18,9 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::asynchronous::{AsyncStep, BarrierStep, BarrierUse, copy_instruction, copy_wait, send_instruction};
+use super::asynchronous::{
+    AsyncStep, BarrierStep, BarrierUse, copy_instruction, copy_wait, place_of, send_instruction,
+};
 use super::group_products::GroupShape;
 use super::header::TraceHeader;
 use super::instruction::{TraceLine, register_after};
@@ -151,7 +153,7 @@ pub(crate) enum TraceVariant {
     GroupsWait(u8),
     /// A step at a barrier in shared memory.
     Barrier(BarrierStep),
-    /// A product in tensor memory of so many operations.
+    /// A product in tensor memory, with its operations.
     Multiply { elements: GroupElements, operations: u32 },
     /// An arrival behind such products, at the barriers at this byte of CTAs of these ranks.
     CommitTo { at: u32, ranks: u16 },
@@ -411,15 +413,6 @@ impl TraceCode {
         kernel.consts64 = numbers.into_iter().map(ConstSource::Literal).collect();
         kernel
     }
-}
-
-/// The place of a word among others, to which it comes where it is not there.
-fn place_of(words: &mut Vec<u32>, word: u32) -> Slot {
-    let at = words.iter().position(|&known| known == word).unwrap_or_else(|| {
-        words.push(word);
-        words.len() - 1
-    });
-    at as Slot
 }
 
 /// An opcode and the one whose time stands in for it, if one does.

@@ -39,16 +39,13 @@ impl<P: AddressPlaces> CtaWalk<'_, P> {
             AsyncStep::Tensor(of) => {
                 let work = if let TensorUse::Multiply(product) = of { product.work(line) } else { None };
                 let multiplies = |(elements, operations)| TraceVariant::Multiply { elements, operations };
-                let step = self.code.variant(template, work.map_or(TraceVariant::Plain, multiplies)).ok_or(None)?;
-                warp.trace.step(step, line.mask);
-                return Ok(());
+                return self.step(warp, (template, work.map_or(TraceVariant::Plain, multiplies)), line.mask);
             }
             AsyncStep::CommitCopies => warp.groups.push(GroupOf::Stores),
             AsyncStep::Copy(_) | AsyncStep::Cluster(_) => {}
         }
         // What follows is of copies: the instruction itself is the same for all.
-        let plain = self.code.variant(template, TraceVariant::Plain).ok_or(None)?;
-        warp.trace.step(plain, line.mask);
+        self.step(warp, (template, TraceVariant::Plain), line.mask)?;
         if let (AsyncStep::Copy(kind), Some(words)) = (step, line.copy) {
             // What both numbers come to bounds the copy, whichever has those outside.
             let bytes = u64::from(words.bytes) + u64::from(words.outside);
@@ -78,6 +75,18 @@ impl<P: AddressPlaces> CtaWalk<'_, P> {
         Ok(())
     }
 
+    /// Lanes execute a variant of an instruction.
+    fn step(
+        &mut self,
+        warp: &mut WarpWalk,
+        (template, variant): (u32, TraceVariant),
+        lanes: u32,
+    ) -> Result<(), Option<String>> {
+        let at = self.code.variant(template, variant).ok_or(None)?;
+        warp.trace.step(at, lanes);
+        Ok(())
+    }
+
     /// Registers that go to shared memory of a CTA, where they complete at a barrier.
     fn send(
         &mut self,
@@ -96,9 +105,7 @@ impl<P: AddressPlaces> CtaWalk<'_, P> {
         let Some(both) = both.collect::<Option<Vec<[u64; 2]>>>() else {
             // The kernel is looked at once more, as one without barriers.
             self.beside.bytes.forget();
-            let off = self.code.variant(template, TraceVariant::Off).ok_or(None)?;
-            warp.trace.step(off, line.mask);
-            return Ok(());
+            return self.step(warp, (template, TraceVariant::Off), line.mask);
         };
         for (at, bytes) in both.iter().flat_map(|&[data, barrier]| [(data, bytes), (barrier, BARRIER_BYTES)]) {
             let byte = rank_and_byte(at).1;
@@ -107,8 +114,7 @@ impl<P: AddressPlaces> CtaWalk<'_, P> {
             }
             self.places.shared(&mut [byte], bytes);
         }
-        let plain = self.code.variant(template, TraceVariant::Plain).ok_or(None)?;
-        warp.trace.step(plain, line.mask);
+        self.step(warp, (template, TraceVariant::Plain), line.mask)?;
         let own = self.beside.rank();
         let at = both.iter().map(|&[data, barrier]| send_address(data, barrier, own));
         warp.trace.access(&at.collect::<Vec<_>>());
@@ -129,19 +135,23 @@ impl<P: AddressPlaces> CtaWalk<'_, P> {
         };
         let Some(ranks) = committed_to(line) else {
             self.beside.bytes.forget();
-            let off = self.code.variant(template, TraceVariant::Off).ok_or(None)?;
-            warp.trace.step(off, line.mask);
-            return Ok(());
+            return self.step(warp, (template, TraceVariant::Off), line.mask);
         };
         let byte = rank_and_byte(address).1;
-        if !byte.is_multiple_of(BARRIER_BYTES.into()) {
+        self.barriers_at(&mut [byte])?;
+        // It is one of the warp.
+        let variant = TraceVariant::CommitTo { at: byte as u32, ranks };
+        self.step(warp, (template, variant), line.mask & line.mask.wrapping_neg())?;
+        self.beside.bytes.arrive();
+        Ok(())
+    }
+
+    /// Barriers lie at these bytes of shared memory.
+    fn barriers_at(&mut self, bytes: &mut [u64]) -> Result<(), Option<String>> {
+        if let Some(byte) = bytes.iter().find(|byte| !byte.is_multiple_of(BARRIER_BYTES.into())) {
             return Err(Some(format!("a barrier at byte {byte:#x}, which is no multiple of {BARRIER_BYTES}")));
         }
-        self.places.shared(&mut [byte], BARRIER_BYTES);
-        let step = self.code.variant(template, TraceVariant::CommitTo { at: byte as u32, ranks }).ok_or(None)?;
-        // It is one of the warp.
-        warp.trace.step(step, line.mask & line.mask.wrapping_neg());
-        self.beside.bytes.arrive();
+        self.places.shared(bytes, BARRIER_BYTES);
         Ok(())
     }
 
@@ -158,9 +168,7 @@ impl<P: AddressPlaces> CtaWalk<'_, P> {
         }
         let Some(steps) = of.steps(line.mask, line.values, line.results) else {
             self.beside.bytes.forget();
-            let plain = self.code.variant(template, TraceVariant::Plain).ok_or(None)?;
-            warp.trace.step(plain, line.mask);
-            return Ok(());
+            return self.step(warp, (template, TraceVariant::Plain), line.mask);
         };
         for (lanes, step) in steps {
             let variant = self.code.variant(template, TraceVariant::Barrier(step)).ok_or(None)?;
@@ -173,10 +181,7 @@ impl<P: AddressPlaces> CtaWalk<'_, P> {
                 |address: u64| base.and_then(|base| address.checked_sub(base)).filter(|&at| at < WINDOW_BYTES);
             let at: Vec<u64> = of_lanes.map(|(_, &address)| in_window(address).unwrap_or(address)).collect();
             let mut bytes: Vec<u64> = at.iter().map(|&address| rank_and_byte(address).1).collect();
-            if let Some(byte) = bytes.iter().find(|byte| !byte.is_multiple_of(BARRIER_BYTES.into())) {
-                return Err(Some(format!("a barrier at byte {byte:#x}, which is no multiple of {BARRIER_BYTES}")));
-            }
-            self.places.shared(&mut bytes, BARRIER_BYTES);
+            self.barriers_at(&mut bytes)?;
             warp.trace.step(variant, lanes);
             warp.trace.access(&at.iter().map(|&address| shared_address(address, own)).collect::<Vec<_>>());
             self.beside.bytes.step(lanes.count_ones(), step);

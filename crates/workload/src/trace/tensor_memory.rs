@@ -13,8 +13,8 @@
 //! ```
 //! How large a product is, no opcode says: its descriptor does (PTX ISA 9.7.16.4.2), which is the value of
 //! the fifth uniform register of the line. A line without values, or whose value cannot be such a descriptor,
-//! has no shape, and takes no time, which is told. So has `.WS`, of whose rate nobody has written down
-//! anything, and a product of 96 elements deep.
+//! has no shape, and takes no time, which is told. Neither has `.WS`, whose rate nobody has written down, nor
+//! a product that is 96 elements deep.
 //!
 //! A sparse product has the time of the elements that are there. A uniform instruction is executed once for
 //! its warp, whatever its mask. Nothing waits for a load but who reads its registers: `ptxas` makes a `NOP`

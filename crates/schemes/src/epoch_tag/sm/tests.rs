@@ -12,7 +12,7 @@ fn handler() -> EpochTagSm {
     of(TagLevels::L1)
 }
 
-/// A launch starts where no other is in flight, behind so many stores.
+/// A launch starts behind `number` stores. No other is in flight.
 fn launch_starts(number: u64) -> SmEvent<'static> {
     SmEvent::LaunchStarts { number, launch: 0, beside: LaunchSet::default(), again: false }
 }
