@@ -362,3 +362,13 @@ fn a_machine_without_tensor_memory_refuses_it_unless_a_table_says_what_it_is() {
     let outcome = finished(recipe.set("opcodes", table.display()));
     assert_eq!(outcome.workload["trace"]["renamed"], serde_json::json!({ "UTCHMMA as NOP": 1 }));
 }
+
+#[test]
+fn barriers_lie_at_multiples_of_their_bytes() {
+    for line in [begin(BARRIER + 4, 1), commit(BARRIER + 4), commit_to("UTCBAR.MULTICAST", BARRIER + 4, 1)] {
+        let (_folder, recipe) = traced(1, 1, 1, |_, _| vec![line.clone()]);
+        let fault = recipe.machine("blackwell-b200").run().map(drop).unwrap_err().to_string();
+        let told = format!("a barrier at byte {:#x}, which is no multiple of 8", BARRIER + 4);
+        assert!(fault.contains(&told), "{}: {fault}", line.1);
+    }
+}
