@@ -182,13 +182,6 @@ fn a_tile_asks_once_for_each_line_of_each_row_that_its_tensor_has() {
 }
 
 #[test]
-fn regions_refuse_bulk_copies_before_the_run_and_say_why() {
-    let recipe = Experiment::of("bulk_stream").profile("ci").scheme("light-wsp");
-    let fault = recipe.run().unwrap_err().to_string();
-    assert!(fault.contains("bulk_stream/kernel.ptx:42:5") && fault.contains("copies in bulk here"), "{fault}");
-}
-
-#[test]
 fn slices_of_any_alignment_are_moved_without_a_race_and_the_same_at_every_number_of_threads() {
     let text = include_str!("../kernel/ptx/some_bytes.ptx");
     let (ctas, step, total) = (40u64, 100u64, 3_963u64);

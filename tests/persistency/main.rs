@@ -6,6 +6,7 @@ mod bench_machine;
 #[path = "../workload/workload_common.rs"]
 mod workload_common;
 
+mod bulk_regions;
 mod config;
 mod crash;
 mod crash_regions;

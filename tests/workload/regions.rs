@@ -176,6 +176,51 @@ fn lanes_that_call_different_functions_survive_every_cut() {
     assert!(restarts_of(&format!("{body}{functions}"), 1) > 10);
 }
 
+/// Each lane keeps its words in shared memory, and two of each turn leave by bulk copies, one of which adds.
+const BULK: &str = ".shared .align 128 .b8 s[1024];\nshl.b32 %r10, %r3, 4;\nmov.u32 %r11, s;\nadd.s32 %r10, %r10, %r11;\n\
+    mov.u32 %r5, 0;\nld.param.u64 %d3, [a];\nL:\nst.shared.v4.u32 [%r10], {%id, %r5, %r3, %id};\n\
+    fence.proxy.async.shared::cta;\ncp.async.bulk.global.shared::cta.bulk_group [%d1+16], [%r10], 16;\n\
+    st.global.u32 [%d1+36], %id;\n\
+    cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%d3], [%r10], 16;\ncp.async.bulk.commit_group;\n\
+    cp.async.bulk.wait_group 0;\nadd.s32 %r5, %r5, 1;\nsetp.lt.u32 %p2, %r5, 2;\n@%p2 bra L;\n";
+
+/// Of a machine that has them.
+fn bulk_text(body: &str) -> String {
+    text_of(body).replacen("sm_70", "sm_90", 1).replacen(".version 7.0", ".version 8.6", 1)
+}
+
+#[test]
+fn bulk_stores_survive_every_cut_and_copies_to_shared_memory_are_told() {
+    let (launch, memory) = kernel_of(&bulk_text(BULK), 2, 32);
+    let mut after = memory.clone();
+    run(&launch, &mut after, &Limits::default()).unwrap();
+    for options in variants() {
+        let formed = form(&launch.kernel, &options).unwrap();
+        assert_eq!(formed.obstacles.is_empty(), options.scratch, "{:?}", formed.obstacles);
+        let case = Case { name: "bulk", launch: &launch, before: &memory, options };
+        let restarts = case.check(&after, usize::MAX);
+        assert!(!options.scratch || restarts > 20, "{restarts} restarts");
+    }
+    let loads = ".shared .align 128 .b8 s[64];\nmov.u32 %r4, s;\n\
+        cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r4], [%d1], 16, [%r4+32];\n";
+    let kernel = &ptx::parse("k.ptx", &bulk_text(loads)).unwrap().kernels[0];
+    assert_eq!(form(kernel, &RegionOptions::default()).unwrap().obstacles, ["asynchronous copies are not saved"]);
+}
+
+#[test]
+fn a_bulk_store_fills_a_region_and_a_reduction_has_one_to_itself() {
+    use Reason::*;
+    let plain = RegionOptions { unroll: false, speculative_unroll: false, ..RegionOptions::default() };
+    let kernel = &ptx::parse("k.ptx", &bulk_text(BULK)).unwrap().kernels[0].clone();
+    let formed = form(kernel, &plain).unwrap();
+    // The fence, the store behind the first copy, and both sides of the reduction.
+    let reasons: Vec<Reason> = formed.regions.iter().map(|region| region.reason).collect();
+    assert_eq!(reasons, [Entry, Order, Threshold, Order, AfterOrder, Exit]);
+    let of = |reason| formed.regions.iter().rposition(|region| region.reason == reason).unwrap();
+    assert_eq!(formed.regions[of(Threshold) - 1].stores, plain.threshold_stores, "with the boundary's own");
+    assert!(formed.report.oversize.is_empty());
+}
+
 /// Checks a body under every variant; the number of restarts under the first.
 fn restarts_of(body: &str, ctas: u32) -> usize {
     let (launch, memory) = kernel_of(&text_of(body), ctas, 32);

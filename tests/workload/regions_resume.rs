@@ -51,6 +51,7 @@ const RULE: RegionRule = RegionRule {
     uniform_once: false,
     after_sync: true,
     boundary_at: BoundaryAt::Acquires,
+    by_sm: false,
 };
 
 fn resolved(name: &str, persistent: bool) -> Resolved {

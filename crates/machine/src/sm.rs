@@ -19,6 +19,7 @@
 mod address_units;
 mod barriers;
 mod bulk;
+mod bulk_admission;
 mod bulk_copy;
 mod bulk_peers;
 mod bulk_stores;
@@ -585,6 +586,7 @@ impl Receiver for Sm {
                 }
                 if let Some(launches) = self.launches.as_deref().filter(|_| self.front_end.present) {
                     let (core, host) = (&mut self.core, &mut self.host);
+                    self.engine.look_again();
                     // The handler may have made room: warps that waited for it may issue, and those that only
                     // it kept from retirement retire.
                     let mut draining = self.front_end.changed(cycle, launches, core, host, &mut self.record);

@@ -305,6 +305,8 @@ pub struct RegionRule {
     pub of_ctas: bool,
     /// When a controller goes on to the next region.
     pub commit: CommitRule,
+    /// On GPUs: each SM orders its own regions, as they begin.
+    pub by_sm: bool,
 }
 
 /// What becomes of a region's stores, in the hardware of a scheme of recoverable regions.

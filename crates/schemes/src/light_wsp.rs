@@ -29,6 +29,8 @@
 //! event in which its region draws an ID, so that it needs no leave; a region's boundary is the store of its
 //! program counter, which is broadcast; when the process ends, harts that run end the regions in which they
 //! have stored where they stand, as an interrupt of the paper's system would (a reading: V-A).
+//! Bulk stores (TMA), which the paper's machine has not, are stores of the region that issues them: it ends
+//! when their lines have left shared memory. A bulk reduction is an atomic on all its lines.
 //! On GPUs launches run one after another, also those of several streams. Regions of all could commit in the
 //! one order, and handlers tell owners apart by their slots, whatever launch they are of. What takes one
 //! launch for granted is recovery (`formed/resume.rs` of the workloads): all launches share one checkpoint
@@ -162,6 +164,7 @@ impl Scheme for LightWsp {
                 Commit::Acked => CommitRule::Acked,
                 Commit::Pipelined | Commit::Sequencer => CommitRule::Pipelined,
             },
+            by_sm: spec.order == RegionOrder::Sm,
         })
     }
 

@@ -7,8 +7,8 @@
 use super::super::cfg::{BitSet, Blocks, Flow};
 use super::super::dataflow::{Edges, flow_of, live};
 use super::super::ir::{
-    AtomOp, BarrierRed, Class, Elem, Gathering, Guard, Hazards, Inst, Kernel, Mem, MemKind, NEVER, NONE, Op, PmOp,
-    SourcePos, Space,
+    AtomOp, BarrierRed, BulkKind, Class, Elem, Gathering, Guard, Hazards, Inst, Kernel, Mem, MemKind, NEVER, NONE, Op,
+    PmOp, SourcePos, Space,
 };
 
 /// One instruction of a [`Code`].
@@ -115,6 +115,11 @@ pub(super) fn words(inst: &Inst, scratch: bool) -> u32 {
     }
 }
 
+/// A bulk copy from shared memory to global memory, which leaves in the region that issues it.
+pub(super) fn stores_in_bulk(inst: &Inst) -> bool {
+    matches!(inst.op, Op::Bulk(bulk) if bulk.kind.writes_global())
+}
+
 /// CTAs of a cluster may store in the shared memory of each other.
 pub(super) fn has_clusters(kernel: &Kernel) -> bool {
     kernel.bounds.has_clusters() || kernel.code.iter().any(|inst| matches!(inst.op, Op::Cluster(_)))
@@ -202,7 +207,8 @@ impl Code {
         );
         obstacle(any(&uncounted), "barriers are not counted");
         let copies = any(&|_, inst| {
-            matches!(inst.op, Op::Bulk(_)) || matches!(inst.op, Op::Mem(mem) if mem.kind == MemKind::Copy)
+            matches!(inst.op, Op::Bulk(bulk) if bulk.kind.completes())
+                || matches!(inst.op, Op::Mem(mem) if mem.kind == MemKind::Copy)
         });
         obstacle(copies, "asynchronous copies are not saved");
         obstacle(any(&|_, inst| matches!(inst.op, Op::Tensor(_))), "tensor memory is not saved");
@@ -241,6 +247,7 @@ pub(super) fn order_of(inst: &Inst, scratch: bool) -> Option<OrderingNeed> {
         Op::Mem(Mem { kind: MemKind::Atomic | MemKind::Reduction, space, .. }) => {
             (scratch || space != Space::Shared).then_some(OrderingNeed::Meeting)
         }
+        Op::Bulk(bulk) if bulk.kind == BulkKind::Reduce => Some(OrderingNeed::Meeting),
         Op::Pm(PmOp::BarrierWg | PmOp::BarrierKr) => Some(OrderingNeed::Meeting),
         Op::Pm(PmOp::Sfence | PmOp::Ofence | PmOp::Dfence | PmOp::BarrierWi | PmOp::Acquire(_) | PmOp::Release(_)) => {
             Some(OrderingNeed::Fence)

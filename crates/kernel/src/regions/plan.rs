@@ -16,7 +16,7 @@
 
 use super::super::cfg::BitSet;
 use super::super::ir::{Guard, Inst, MemKind, NEVER, Op};
-use super::code::{Code, words};
+use super::code::{Code, stores_in_bulk, words};
 use super::terms::Reason;
 use super::uniform::Fork;
 use super::values::{Restore, Values};
@@ -57,9 +57,15 @@ pub(super) struct CheckpointPlan {
 }
 
 impl Ground<'_> {
-    /// Words that an item stores, its checkpoint stores included.
+    /// Words that an item stores, its checkpoint stores included. How much a bulk copy stores is not in the
+    /// code, so that it fills a region.
     pub(super) fn words_of(&self, plan: &CheckpointPlan, pc: usize) -> u32 {
-        words(&self.code.items[pc].inst, self.scratch) + plan.behind[pc].len() as u32
+        let inst = &self.code.items[pc].inst;
+        let own = match stores_in_bulk(inst) {
+            true => self.threshold - BOUNDARY_STORES,
+            false => words(inst, self.scratch),
+        };
+        own + plan.behind[pc].len() as u32
     }
 
     /// Works out a set of boundaries.

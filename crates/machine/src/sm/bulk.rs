@@ -44,6 +44,7 @@ use durawarp_kernel::tensor_map::MAP_BYTES;
 use durawarp_kernel::warp::SharedPiece;
 use durawarp_persist::handler::{Access, AccessKind, SmEvent};
 
+use super::bulk_admission::HeldCopies;
 use super::bulk_copy::{BulkCopy, CopyPart, LinePart, MapRead, insert};
 use super::bulk_peers::{PartAnswer, PartQueue, barriers, destinations};
 use super::bulk_stores::send_line;
@@ -74,6 +75,8 @@ pub(super) struct CopyEngine {
     free: Vec<u16>,
     /// Copies of which lines have not left, oldest first.
     sending: VecDeque<u16>,
+    /// Of these, copies that a scheme's front-end buffer does not take yet, which are left out there.
+    held: HeldCopies,
     /// Copies whose maps have not left, oldest first.
     maps: VecDeque<u16>,
     /// Reads under way: the copy, and how many of its bytes, or of its map's, lie before the line.
@@ -94,7 +97,7 @@ pub(super) struct CopyEngine {
 }
 
 state!(CopyEngine {
-    saved: copies, free, sending, maps, reads, free_reads, lines, landing, next_start, blocked, groups; kept: parts
+    saved: copies, free, sending, held, maps, reads, free_reads, lines, landing, next_start, blocked, groups; kept: parts
 });
 
 impl CopyEngine {
@@ -104,6 +107,7 @@ impl CopyEngine {
             copies: Vec::new(),
             free: Vec::new(),
             sending: VecDeque::new(),
+            held: HeldCopies::default(),
             maps: VecDeque::new(),
             reads: Vec::new(),
             free_reads: Vec::new(),
@@ -205,6 +209,14 @@ impl CopyEngine {
             // Whose memory it is may not be known yet.
             let persists = unread || Medium::of(operands.global) == Medium::Nvm;
             waits |= grouped && m.host.wants.stores_wait && persists;
+            if grouped && m.host.wants.front_end {
+                // Its region lasts until all of it has left.
+                slot.under_way.copying += 1;
+                if bulk.kind == BulkKind::Reduce {
+                    slot.under_way.turn = true;
+                    self.held.begin(warp);
+                }
+            }
         }
         Ok(waits)
     }
@@ -240,11 +252,14 @@ impl CopyEngine {
         core: &mut IssueCore,
         lsu: &mut Lsu,
         memory: &mut MemorySide,
-        front_end: &FrontEndWaits,
+        front_end: &mut FrontEndWaits,
         m: &mut Moment<'_>,
         cx: &mut Ctx<'_, Msg>,
     ) -> Option<usize> {
-        let number = *self.sending.front()?;
+        let number = match front_end.present {
+            true => self.first_admitted(core, front_end, m)?,
+            false => *self.sending.front()?,
+        };
         if !self.maps.is_empty() && self.send_map(core, memory, m, cx) {
             return None;
         }
@@ -278,7 +293,11 @@ impl CopyEngine {
                 let requests = if self.lines >= m.p.shared.bulk_lines {
                     None
                 } else if copy.bulk.kind.writes_global() {
-                    send_line(number, copy, part, core, lsu, memory, front_end, m)
+                    let sent = send_line(number, copy, part, core, lsu, memory, front_end, m);
+                    if sent.is_some() {
+                        self.held.entered(copy.warp, m.host);
+                    }
+                    sent
                 } else {
                     self.send_read(number, part, part.at, core, memory, m, cx).then_some(1)
                 };
@@ -301,11 +320,37 @@ impl CopyEngine {
         let (warp, tickets, done) = (usize::from(copy.warp), copy.tickets, copy.left == 0);
         if let Some([reads, _]) = tickets {
             self.groups[warp][0].land(reads);
+            // Its region may end, as its lines are all in the buffer, or on their way as atomics.
+            let slot = &mut core.slots[warp];
+            if front_end.present && front_end.copied(warp, slot, m.host) {
+                core.settle(warp, m.cycle, m.launches.of(&core.slots[warp]));
+            }
         }
         if done {
             self.end(number, m.cycle, core, m.p.shared.bulk_arrive_cycles);
         }
         tickets.map(|_| warp)
+    }
+
+    /// The oldest copy that the front-end buffer lets go on.
+    #[cold]
+    fn first_admitted(
+        &mut self,
+        core: &mut IssueCore,
+        front_end: &mut FrontEndWaits,
+        m: &mut Moment<'_>,
+    ) -> Option<u16> {
+        let first = self.held.first(&mut self.sending, &self.copies, m.w.line_bytes, m.host);
+        let mut granted = self.held.take_granted();
+        while granted != 0 {
+            let warp = granted.trailing_zeros() as usize;
+            granted &= granted - 1;
+            core.slots[warp].under_way.turn = false;
+            if front_end.goes_on(warp) {
+                core.settle(warp, m.cycle, m.launches.of(&core.slots[warp]));
+            }
+        }
+        first
     }
 
     /// A load has no element in its tensor for the next bytes, or leaves them: how many of these are filled
@@ -364,6 +409,12 @@ impl CopyEngine {
         true
     }
 
+    /// A scheme's front-end buffer may take what it has not taken.
+    pub(super) fn look_again(&mut self) {
+        self.held.look_again(&mut self.sending);
+        self.blocked = false;
+    }
+
     /// A copy reads shared memory of the own CTA.
     pub(super) fn reads_shared(&self, number: u16) -> bool {
         self.copies[usize::from(number)].bulk.kind.reads_shared()
@@ -406,6 +457,8 @@ impl CopyEngine {
         match copy.operands.with_map(copy.bulk, &map.bytes, launch) {
             Ok((bulk, operands)) => {
                 (copy.bulk, copy.operands, copy.map) = (bulk, operands, None);
+                // Others of its warp may have waited for it.
+                self.held.look_again(&mut self.sending);
                 counters.count_bytes(operands.bytes, copy.peers.len());
                 Ok(())
             }

@@ -67,7 +67,7 @@ pub(super) fn send_line(
         let mut entry = lsu.entry(warp, Work::Send, load);
         let mut atomics: Box<Atomics> = lsu.spare_atomics.pop().unwrap_or_default();
         let size = bulk.elem.bytes() as usize;
-        (atomics.op, atomics.elem, atomics.returns) = (bulk.atom, bulk.elem, false);
+        (atomics.op, atomics.elem, atomics.returns) = (bulk.atom, bulk.elem, front_end.present);
         (atomics.pairs, atomics.count) = (false, 0);
         for (number, element) in bytes.chunks_exact(size).enumerate() {
             let mut word = [0; 8];

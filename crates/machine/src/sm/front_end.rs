@@ -7,9 +7,11 @@
 //! ```
 //! Source: LightWSP sections III and IV (stores go to the cache and to a buffer of their own). A warp waits,
 //! before it issues an instruction that stores or ends a region, for room; before an atomic, for leave;
-//! before a region's end, for its atomics. It is retired when its copies have arrived, or what more its
-//! handler waits for. Invariants: copies are made in program order; a wait holds nobody else of the SM up. An
-//! instruction enters whole, so that the buffer may be over its entries by one instruction a warp.
+//! before a region's end, for its atomics and bulk stores; behind a bulk reduction, for that to have leave. It
+//! is retired when its copies have arrived, or what more its handler waits for. When lines of bulk stores
+//! enter is in [`bulk_admission`](super::bulk_admission). Invariants: copies are made in program order; a wait
+//! holds nobody else of the SM up. An instruction enters whole, so that the buffer may be over its entries by
+//! one instruction a warp.
 
 use crate::coalescer::{LineAccess, Rule, coalesce, lanes_of};
 use crate::msg::{Atomics, Line, LinePool, Payload};
@@ -116,6 +118,9 @@ impl FrontEndWaits {
         }
         if ends {
             return slot.under_way.copying > 0;
+        }
+        if slot.under_way.turn {
+            return true;
         }
         // Room comes before an atomic's leave: the warp is noted as waiting for room, and asks for leave when
         // it has it.
@@ -238,17 +243,27 @@ impl FrontEndWaits {
             }
             self.copy_store(warp, slot, atomics.line, &content, host, record);
             pool.give(content);
-            slot.under_way.copying -= 1;
-            if slot.under_way.copying == 0 {
-                host.tell(&SmEvent::AtomicPerformed { warp: warp as u8 });
-            }
+            return self.copied(warp, slot, host);
         }
         // A warp that waits does so for the last of its atomics, not for this one.
-        let goes_on = slot.under_way.copying == 0 && self.waiting >> warp & 1 == 1;
-        if goes_on {
-            self.waiting &= !(1 << warp);
+        slot.under_way.copying == 0 && self.goes_on(warp)
+    }
+
+    /// Something that the warp's region lasted for is over. True when the warp, which waited, may go on.
+    pub(super) fn copied(&mut self, warp: usize, slot: &mut WarpSlot, host: &mut SmHost) -> bool {
+        slot.under_way.copying -= 1;
+        if slot.under_way.copying > 0 {
+            return false;
         }
-        goes_on
+        host.tell(&SmEvent::AtomicPerformed { warp: warp as u8 });
+        self.goes_on(warp)
+    }
+
+    /// What the warp may have waited for is over: true when it did.
+    pub(super) fn goes_on(&mut self, warp: usize) -> bool {
+        let waited = self.waiting >> warp & 1 == 1;
+        self.waiting &= !(1 << warp);
+        waited
     }
 
     /// The picked warp issues a fence.

@@ -62,7 +62,7 @@ fn describe(core: &IssueCore, index: usize, slot: &WarpSlot, launch: &Launch) ->
         Wait::Marker(_) => format!("{} persists to be durable", under_way.persists),
         Wait::Peers(_) => "a marker of its CTA or kernel".to_owned(),
         Wait::FrontEnd if under_way.copying > 0 => {
-            format!("{} line accesses of its atomics, before its region ends", under_way.copying)
+            format!("{} line accesses of its atomics and bulk stores, before its region ends", under_way.copying)
         }
         Wait::FrontEnd => "the front-end buffer: room, a region's ID, or its atomic's turn".to_owned(),
         Wait::Drained => {

@@ -32,15 +32,18 @@ pub(super) struct UnderWay {
     pub(super) persists: u32,
     /// Of these, non-temporal stores.
     pub(super) throughs: u32,
-    /// Line accesses of atomics whose results the front-end buffer waits for.
+    /// What the warp's region waits for before it ends: line accesses of atomics whose results are to be
+    /// copied into the front-end buffer, and bulk stores of which lines have not left.
     pub(super) copying: u32,
+    /// A bulk reduction waits for its turn: a store behind it would begin its region without.
+    pub(super) turn: bool,
     /// Bulk copies, whose requests are counted above once they have left.
     pub(super) bulk: u32,
     /// Its warp came to a barrier that has opened, and stores are under way since: its CTA knows it.
     pub(super) before_barrier: bool,
 }
 
-value!(record UnderWay { loads, stores, persists, throughs, copying, bulk, before_barrier });
+value!(record UnderWay { loads, stores, persists, throughs, copying, turn, bulk, before_barrier });
 
 impl UnderWay {
     /// Persists that a fence waits for, which may be `ordered`.

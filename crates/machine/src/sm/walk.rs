@@ -952,7 +952,7 @@ impl Sm {
         }
         let m = moment!(self, cycle, launches);
         let (core, lsu, memory) = (&mut self.core, &mut self.lsu, &mut self.memory);
-        if let Some(warp) = self.engine.step(core, lsu, memory, &self.front_end, m, cx) {
+        if let Some(warp) = self.engine.step(core, lsu, memory, &mut self.front_end, m, cx) {
             self.resume(warp, cycle, launches, cx);
         }
         self.send_parts(cx);

@@ -26,6 +26,7 @@ pub const REGIONS: RegionRule = RegionRule {
     boundary_at: BoundaryAt::Acquires,
     of_ctas: false,
     commit: CommitRule::Pipelined,
+    by_sm: false,
 };
 
 /// Makes the handler of a controller.

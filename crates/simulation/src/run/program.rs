@@ -14,7 +14,7 @@ use crate::config::{MachineConfig, SchemeConfig, has_tensor_cores, has_tensor_me
 use durawarp_base::diagnostic::{Diagnostic, Diagnostics};
 use durawarp_kernel::functional::Limits;
 use durawarp_kernel::host::{HostAction, HostProgram};
-use durawarp_kernel::ir::{Class, GroupProduct, GroupStep, Inst, Kernel, Op, TensorStep, TracedTensor};
+use durawarp_kernel::ir::{BulkKind, Class, GroupProduct, GroupStep, Inst, Kernel, Op, TensorStep, TracedTensor};
 use durawarp_kernel::memory::FlatMemory;
 use durawarp_kernel::regions::RegionOptions;
 use durawarp_machine::sm::TensorSpec;
@@ -176,17 +176,22 @@ fn tensor_cores_missing(workload: &Resolved, machine: &str) -> Vec<Diagnostic> {
     faults
 }
 
-/// The first bulk copy of each kernel that stores or reads memory, which regions of no scheme can take: its
-/// lines leave when their region may have ended, so that nothing of it could be resumed.
-fn bulk_copies_in_regions(workload: &Resolved, scheme: &str) -> Vec<Diagnostic> {
+/// The first bulk reduction of each kernel. It is performed line by line after its region has its number: with
+/// an order for each SM nobody keeps the lines for it meanwhile.
+fn reductions_in_orders_of_sms(workload: &Resolved, scheme: &str) -> Vec<Diagnostic> {
     let mut faults: Vec<Diagnostic> = Vec::new();
-    for (kernel, place) in first_of_each(workload, |kernel, pc| matches!(kernel.code[pc].op, Op::Bulk(_))) {
+    for (kernel, place) in first_of_each(
+        workload,
+        |kernel, pc| matches!(kernel.code[pc].op, Op::Bulk(bulk) if bulk.kind == BulkKind::Reduce),
+    ) {
         let message = format!(
-            "kernel `{}` copies in bulk here, and `{scheme}` makes recoverable regions of kernels: lines of a bulk \
-             copy leave after the region that issued it may have ended",
+            "kernel `{}` reduces in bulk here, and `{scheme}` has an order of regions for each SM: atomics of others \
+             on its lines may be performed in another order than their regions have",
             kernel.name
         );
-        faults.push(Diagnostic::nowhere(&place, message));
+        faults.push(
+            Diagnostic::nowhere(&place, message).with_help("`light_wsp.order = \"global\"` keeps its lines for it"),
+        );
     }
     faults
 }
@@ -240,8 +245,10 @@ impl Experiment {
         }
         // What follows is asked by schemes of recoverable regions alone.
         let Some(rule) = self.scheme.built.regions() else { return faults.into_result(()) };
-        let copies = bulk_copies_in_regions(&self.workload, self.scheme.built.name());
-        copies.into_iter().for_each(|fault| faults.push(fault));
+        if rule.by_sm {
+            let reductions = reductions_in_orders_of_sms(&self.workload, self.scheme.built.name());
+            reductions.into_iter().for_each(|fault| faults.push(fault));
+        }
         let domain = self.machine.spec.persist.domain;
         if domain != Domain::Adr {
             let message = format!(
