@@ -16,7 +16,12 @@ fn recipe(buffers: &str, steps: &str, set: &[&str]) -> Recipe {
     );
     let workload = Workload::from_text(&text).unwrap_or_else(|faults| panic!("{faults}"));
     let small = ["sm.count=2", "controller.channels=2", "l2.slices=2"];
-    Experiment::of(workload).machine("agpm-table4").scheme("light-wsp").changes(small).changes(set)
+    Experiment::of(workload)
+        .machine("agpm-table4")
+        .scheme("light-wsp")
+        .changes(small)
+        .changes(set)
+        .max_cycles(2_000_000)
 }
 
 const ROWS: [&str; 2] = [
@@ -39,6 +44,14 @@ const TILES: [&str; 2] = [
      [[step]]\nkernel = 'tiles'\ngrid = 2\nblock = 64\nregs = 60\nargs = ['&maps', '&sums']",
 ];
 
+/// What the copies store is in some region before the flag's, though nothing of the program waits for it.
+const QUEUE: [&str; 2] = [
+    "[buffer.out]\ntype = 'u32'\nlen = 2304\nspace = 'pm'\n[buffer.flags]\ntype = 'u32'\nlen = 96\nspace = 'pm'\n\
+     [[crash]]\nname = 'flags tell of copies'\non = 'survived'\n\
+     holds = 'sum(w, 0, 3, flags[32 * w] == 1 && out[768 * w + 767] == 0) == 0'\nschemes = ['light-wsp']",
+    "[[step]]\nkernel = 'queue'\ngrid = 1\nblock = 96\nregs = 60\nargs = ['&out', '&flags']",
+];
+
 fn judged(recipe: Recipe) -> CrashReport {
     let request = CrashRequest { double: true, resume: 24, ..CrashRequest::default() };
     let report = recipe.crash(&request).unwrap_or_else(|faults| panic!("{faults}"));
@@ -51,7 +64,7 @@ const FULL: &[&str] = &["light_wsp.wpq_entries=1", "light_wsp.feb_entries=1"];
 
 #[test]
 fn programs_go_on_from_every_power_failure() {
-    for (name, [buffers, steps]) in [("rows", ROWS), ("sums", SUMS), ("tiles", TILES)] {
+    for (name, [buffers, steps]) in [("rows", ROWS), ("sums", SUMS), ("tiles", TILES), ("queue", QUEUE)] {
         for set in [
             &[][..],
             FULL,
