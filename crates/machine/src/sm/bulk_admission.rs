@@ -7,8 +7,8 @@
 //! A line enters as a store of its warp does ([`front_end`](super::front_end)). Its warp has gone on, so the
 //! copy waits in its place, and copies of other warps pass: their regions may be older, and the buffer may be
 //! full until those end. A reduction has leave for all its lines before the first of them leaves; those of
-//! several lanes of an instruction have it together, as leave is a warp's. Before that its warp stores nothing:
-//! with its first store a region has an ID.
+//! several lanes of an instruction have it together, as leave is a warp's. Before that its warp stores
+//! nothing: with its first store a region has an ID.
 //!
 //! Source: ours; LightWSP's machine has no copy engine. Invariants: copies that wait are looked at whenever
 //! the scheme's handler may have changed; a warp has reductions of one instruction under way, since formed

@@ -7,11 +7,11 @@
 //! ```
 //! Source: LightWSP sections III and IV (stores go to the cache and to a buffer of their own). A warp waits,
 //! before it issues an instruction that stores or ends a region, for room; before an atomic, for leave;
-//! before a region's end, for its atomics and bulk stores; behind a bulk reduction, for that to have leave. It
-//! is retired when its copies have arrived, or what more its handler waits for. When lines of bulk stores
-//! enter is in [`bulk_admission`](super::bulk_admission). Invariants: copies are made in program order; a wait
-//! holds nobody else of the SM up. An instruction enters whole, so that the buffer may be over its entries by
-//! one instruction a warp.
+//! before a region's end, for its atomics and bulk stores; behind a bulk reduction, for that to have leave.
+//! It is retired when its copies have arrived, or what more its handler waits for. When lines of bulk stores
+//! enter is in [`bulk_admission`](super::bulk_admission). Invariants: copies are made in program order; a
+//! wait holds nobody else of the SM up. An instruction enters whole, so that the buffer may be over its
+//! entries by one instruction a warp.
 
 use crate::coalescer::{LineAccess, Rule, coalesce, lanes_of};
 use crate::msg::{Atomics, Line, LinePool, Payload};
