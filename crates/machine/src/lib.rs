@@ -29,8 +29,8 @@
 //!
 //! A verb of a part gets the other parts that it needs as arguments, and gives back as a value what is to be
 //! done then (`Stepped`, `LoadDone`, `AllArrived`). Components meet only through messages ([`msg`],
-//! [`coherence`], [`verbs`]); [`ports`] numbers their ports. Of what both kinds of machine have, there is
-//! one: controllers, media, `memory_port`, `writes_under_way`.
+//! [`coherence`], [`verbs`]); [`roster`] lists them, and [`ports`] numbers their ports. Of what both kinds of
+//! machine have, there is one: controllers, media, `memory_port`, `writes_under_way`.
 //!
 //! * Constant pipeline delays lie on links, where they widen the engine's lookahead. Back-pressure is by
 //!   credits, which travel on links, too. The crossbar is its ports, each owned by the component at that end:
@@ -97,6 +97,7 @@ pub mod remote;
 pub mod replacement;
 mod request_queue;
 pub mod requester;
+pub mod roster;
 pub mod scheduler;
 pub mod shared_memory;
 pub mod slice_timeline;
