@@ -26,11 +26,15 @@ mod bulk_stores;
 mod by_kernel;
 mod cleaning;
 mod cluster;
+mod cluster_barrier;
+mod cluster_link;
 mod combine;
 mod copies;
 mod core;
 mod cta;
+mod cta_end;
 mod dependents;
+mod fences;
 mod front_end;
 mod group;
 mod handler_host;
@@ -57,6 +61,7 @@ mod tensor_pair;
 mod tensor_peers;
 mod tensor_steps;
 mod timeline;
+mod totals;
 mod traced;
 mod wait;
 mod walk;
@@ -93,15 +98,18 @@ pub use wiring::{SmParameters, SmWiring};
 
 use self::core::IssueCore;
 use bulk::CopyEngine;
-use cluster::serve;
+use cluster_link::{queue_access, serve_part};
 use dependents::Dependents;
+use fences::{FencePath, fence_path};
 use front_end::FrontEndWaits;
 use handler_host::SmHost;
 use launches::LaunchTable;
 use lsu::Lsu;
 use memory_side::{MemorySide, memory_side};
+use moment::{Moment, moment};
 use record::Record;
 use seat::Seat;
+use totals::counted;
 use wait::{Account, Wait};
 
 /// A streaming multiprocessor: its parts, each of which owns its state.
@@ -227,48 +235,7 @@ impl Sm {
 
     /// What it counted.
     pub fn counters(&self) -> SmCounters {
-        let n = &self.core.class_counts;
-        let of = |class: Class| n[class as usize];
-        let a = &self.core.accounts;
-        let total = |account: Account| a.total(account, &self.core.slots);
-        SmCounters {
-            warp_instructions: n.iter().sum(),
-            int_instructions: of(Class::Int),
-            int_mul_instructions: of(Class::IntMul),
-            int_div_instructions: of(Class::IntDiv),
-            logic_instructions: of(Class::Logic),
-            compare_instructions: of(Class::Compare),
-            min_max_instructions: of(Class::MinMax),
-            convert_instructions: of(Class::Convert),
-            fp32_instructions: of(Class::Fp32),
-            fp32_div_instructions: of(Class::Fp32Div),
-            fp64_instructions: of(Class::Fp64),
-            fp64_div_instructions: of(Class::Fp64Div),
-            sfu_instructions: of(Class::Sfu),
-            shuffle_instructions: of(Class::Shuffle),
-            vote_instructions: of(Class::Vote),
-            const_instructions: of(Class::Const),
-            memory_instructions: of(Class::Mem),
-            control_instructions: of(Class::Control),
-            // What the parts count themselves: the network its bytes, the accounts the cycles and issue
-            // slots.
-            bytes_out: self.memory.port.network.bytes_out,
-            bytes_in: self.memory.port.network.bytes_in,
-            active_cycles: a.active_cycles(),
-            slots_resident: a.resident(&self.core.slots),
-            slots_issued: a.issued,
-            slots_not_selected: a.not_selected,
-            slots_unit_busy: a.unit_busy,
-            slots_memory_full: a.memory_full,
-            slots_execution: total(Account::Execution),
-            slots_memory: total(Account::Memory),
-            slots_barrier: total(Account::Barrier),
-            slots_fence: total(Account::Fence),
-            slots_persist: total(Account::Persist),
-            slots_draining: total(Account::Draining),
-            // All others are counted in the record, where they happen.
-            ..self.record.counters
-        }
+        counted(&self.core, &self.memory, &self.record)
     }
 
     /// What it counted of tensor cores and asynchronous copies, where it has tensor cores.
@@ -356,19 +323,6 @@ impl Sm {
         Ok(())
     }
 
-    /// The CTA that has just ended may have been the last of the launch that the SM counts for: it counts for
-    /// the earliest of the others from now on.
-    fn count_for_resident(&mut self) {
-        let by_kernel = &self.record.by_kernel;
-        let resident = || self.core.ctas.iter().filter(|cta| !cta.is_free()).map(|cta| cta.launch);
-        if !by_kernel.has_several() || resident().any(|place| by_kernel.counts_for(place)) {
-            return;
-        }
-        if let Some(place) = resident().min_by_key(|&place| self.record.launch(place)) {
-            self.record.by_kernel.count_for(place, self.counters());
-        }
-    }
-
     /// Sends what the handler has written.
     #[inline(always)]
     fn send_messages(&mut self, cx: &mut Ctx<'_, Msg>) {
@@ -442,7 +396,7 @@ impl Sm {
     #[cold]
     fn arrive_behind_products(&mut self, cycle: u32, launches: &LaunchTable, cx: &mut Ctx<'_, Msg>) -> bool {
         let arrived = tensor_steps::arrive_behind_products(&mut self.core, cycle, launches);
-        self.send_pair_words(cx);
+        self.core.tensor.pairs.send(&self.w, cx);
         if let Err(fault) = arrived {
             self.fail(*fault, cx);
             return false;
@@ -597,16 +551,19 @@ impl Receiver for Sm {
                     }
                 }
             }
-            SmMsg::Remote(access) => serve(access, &mut self.lsu),
+            SmMsg::Remote(access) => queue_access(access, &mut self.lsu),
             SmMsg::RemoteAnswer(access) => {
                 self.with_launches(|sm, launches| sm.remote_answered(access, cycle, launches, cx));
             }
-            SmMsg::Copied(part) => self.serve_part(part, cx),
+            SmMsg::Copied(part) => serve_part(part, &mut self.core, &mut self.record, &self.w, cx),
             SmMsg::CopiedAnswer(part) => {
                 self.with_launches(|sm, launches| sm.part_answered(part, cycle, launches, cx));
             }
             SmMsg::Cluster(word) => {
-                self.with_launches(|sm, launches| sm.cluster_word(word, cycle, launches));
+                self.with_launches(|sm, launches| {
+                    let counted = &mut sm.lsu.remote.counted;
+                    cluster_barrier::receive(word, &mut sm.core, counted, &moment!(sm, cycle, launches));
+                });
             }
             SmMsg::Pair(message) => {
                 self.with_launches(|sm, launches| sm.pair_word(*message, cycle, launches, cx));
@@ -615,10 +572,14 @@ impl Receiver for Sm {
                 self.with_launches(|sm, launches| sm.cancelled(copy, first, cycle, launches, cx));
             }
             SmMsg::PrerequisitesOver { place, beside } => {
-                self.with_launches(|sm, launches| sm.prerequisites_over((place, beside), cycle, launches));
+                self.with_launches(|sm, launches| {
+                    let (core, memory) = (&mut sm.core, &mut sm.memory);
+                    let m = &mut moment!(sm, cycle, launches);
+                    sm.dependents.prerequisites_over((place, beside), core, memory, m);
+                });
             }
             SmMsg::Grid(order) => {
-                self.with_launches(|sm, launches| sm.grid(order, cycle, launches));
+                self.with_launches(|sm, launches| fence_path!(sm, cycle, launches).grid(order));
             }
         }
         // Last, so that all messages that the handler made during the event leave together.

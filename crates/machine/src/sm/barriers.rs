@@ -7,6 +7,7 @@
 //!
 //! Invariant: a warp waits at one barrier at a time.
 
+use crate::remote::ClusterCta;
 use durawarp_engine::Time;
 use durawarp_kernel::fault::{FaultKind, ProgramFault};
 use durawarp_kernel::ir::{Barrier, Class, Op, RegisterStep};
@@ -23,7 +24,7 @@ use super::handler_host::SmHost;
 use super::launches::LaunchTable;
 use super::record::Record;
 use super::registers::Taken;
-use super::slots::{FenceOrder, UnderWay};
+use super::slots::{Fault, FenceOrder, UnderWay};
 use super::wait::Wait;
 
 /// What follows when every warp of a CTA has come to a persist barrier.
@@ -53,6 +54,12 @@ impl IssueCore {
     /// No CTA is resident.
     pub(super) fn is_free(&self) -> bool {
         self.ctas.iter().all(CtaSlot::is_free)
+    }
+
+    /// The slot of a CTA of a cluster that has not ended.
+    pub(super) fn find_cta(&self, of: ClusterCta, record: &Record) -> Option<usize> {
+        let is = |slot: &CtaSlot| slot.left > 0 && slot.cta == of.cta && record.launch(slot.launch) == of.launch;
+        self.ctas.iter().position(is)
     }
 
     /// Puts a CTA's warps into free slots; they may issue from `cycle` on. The slot of the CTA.
@@ -364,26 +371,32 @@ impl IssueCore {
         }
     }
 
-    /// A `setmaxnreg` of a warp, whose pc has moved; true when the warp waits.
+    /// A warp issues `setmaxnreg`. False when it waits, after the instruction, for registers that others have
+    /// yet to release.
     ///
     /// # Errors
     /// What the ISA leaves undefined.
     pub(super) fn move_registers(
         &mut self,
         warp: usize,
-        step: RegisterStep,
-        pc: u32,
+        (step, lanes): (RegisterStep, u64),
         cycle: u32,
         launch: &Launch,
-    ) -> Result<bool, Box<ProgramFault>> {
-        let slot = &self.slots[warp];
+    ) -> Result<bool, Fault> {
+        let slot = &mut self.slots[warp];
+        let pc = slot.warp.pc();
+        slot.warp.check_whole(launch, lanes, "setmaxnreg")?;
+        slot.warp.advance();
+        if lanes == 0 {
+            return Ok(true);
+        }
         let taken = self.ctas[usize::from(slot.cta)].registers.step(warp as u8, step).map_err(|what| {
             let lane = slot.warp.live().trailing_zeros();
             Box::new(ProgramFault::new(FaultKind::Unsupported(what), launch, &slot.warp, pc, lane))
         })?;
         let Taken::Passes(others) = taken else {
             self.enter(warp, Wait::Registers, cycle + 1);
-            return Ok(true);
+            return Ok(false);
         };
         // As at a barrier that opens: a control latency later.
         for other in others.into_iter().map(usize::from) {
@@ -392,6 +405,6 @@ impl IssueCore {
             slot.not_before = slot.not_before.max(earliest);
             self.settle(other, cycle, launch);
         }
-        Ok(false)
+        Ok(true)
     }
 }

@@ -46,7 +46,7 @@ use durawarp_persist::handler::{Access, AccessKind, SmEvent};
 
 use super::bulk_admission::HeldCopies;
 use super::bulk_copy::{BulkCopy, CopyPart, LinePart, MapRead, insert};
-use super::bulk_peers::{PartAnswer, PartQueue, barriers, destinations};
+use super::bulk_peers::{PartQueue, barriers, destinations};
 use super::bulk_stores::send_line;
 use super::copies::CopyGroups;
 use super::core::IssueCore;
@@ -635,22 +635,31 @@ impl CopyEngine {
         Ok(Some(warp))
     }
 
-    /// A part for another CTA is there: the copy's lane and its instruction where something was wrong, and a
-    /// warp that may go on.
-    pub(super) fn part_came(&mut self, part: Box<RemotePart>, core: &mut IssueCore) -> PartAnswer {
+    /// A part for another CTA is there: a warp that may go on.
+    ///
+    /// # Errors
+    /// What was wrong there, at the copy's instruction.
+    pub(super) fn part_came(
+        &mut self,
+        part: Box<RemotePart>,
+        core: &mut IssueCore,
+        launches: &LaunchTable,
+    ) -> Result<Option<usize>, Fault> {
         let number = part.from.copy;
         let copy = &mut self.copies[usize::from(number)];
         if let Some(what) = &part.fault {
-            return PartAnswer::Wrong { what: what.clone(), pc: copy.pc, lane: u32::from(copy.lane) };
+            let (kind, slot) = (FaultKind::Asynchronous(what.clone()), &core.slots[usize::from(copy.warp)]);
+            let lane = u32::from(copy.lane);
+            return Err(Box::new(ProgramFault::new(kind, launches.of(slot), &slot.warp, copy.pc, lane)));
         }
         self.parts.recycle(part);
         copy.apart -= 1;
         if copy.apart > 0 || !copy.landed {
-            return PartAnswer::Nothing;
+            return Ok(None);
         }
         self.free.push(number);
         core.slots[usize::from(copy.warp)].under_way.bulk -= 1;
-        PartAnswer::Over
+        Ok(Some(usize::from(copy.warp)))
     }
 }
 

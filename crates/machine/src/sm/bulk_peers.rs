@@ -57,21 +57,6 @@ pub(super) fn barriers(
     (at_home as u8, others.map(|rank| seat.peer(launch, record.launch(cta.launch), cta.cta, rank)).collect())
 }
 
-/// What the answer to a part means for its copy.
-#[derive(Debug)]
-pub(super) enum PartAnswer {
-    /// More is under way.
-    Nothing,
-    /// It is over.
-    Over,
-    Wrong {
-        what: String,
-        /// Its instruction.
-        pc: u32,
-        lane: u32,
-    },
-}
-
 /// Parts that leave in this event, and boxes to be used again.
 #[derive(Debug, Default)]
 pub(super) struct PartQueue {

@@ -1,36 +1,29 @@
-//! CTAs of clusters in an SM: accesses to shared memory of other CTAs, those that others send, and the
-//! barrier of the cluster.
+//! Accesses of a CTA to shared memory of its cluster's other CTAs, as its warps issue them.
 //!
 //! ```text
 //!   instruction ─ lanes by rank ─┬─ own CTA: as any access to shared memory
-//!                                └─ entry of the LSU ─> link ─> LSU there: passes through its banks ─> link ─> answer
+//!                                └─ entry of the LSU ─> link ─> SM there ─> link ─> answer
 //! ```
-//! A request leaves in a cycle of the load-store unit, and takes its turn in that of the other SM, where the
-//! values are read and written. A load's registers are written when the answer comes; a store is performed
-//! then, so that fences wait for it. Arrivals at the barrier go to all CTAs of the cluster; each counts.
+//! A request leaves in a cycle of the load-store unit (`cluster_link.rs`). A load's registers are written
+//! when the answer comes; a store is performed then, so that fences wait for it.
 //!
-//! Source: CUDA C++ Programming Guide, "Distributed Shared Memory"; the latency of a link is a parameter.
-//! Invariants: requests of a warp to one CTA are served in the order of issue; every CTA of a cluster ends a
-//! phase by the same words; messages leave one after the other, by the width of the SM's link. Not modelled:
-//! a link that several SMs share; a path beside the load-store unit for what others ask; which of the other
-//! CTAs wrote a word, for schemes that ask whether warps communicate; order of persists that goes by other
-//! CTAs' shared memory without a fence. A release and an acquire are fences, and pass on what a CTA knows of
-//! the order of its persists.
+//! Source: CUDA C++ Programming Guide, "Distributed Shared Memory". Invariant: requests of a warp to one CTA
+//! are served in the order of issue. Not modelled: a path beside the load-store unit for what others ask;
+//! which of the other CTAs wrote a word, for schemes that ask whether warps communicate; order of persists
+//! that goes by other CTAs' shared memory without a fence. A release and an acquire are fences, and pass on
+//! what a CTA knows of the order of its persists.
 
 use crate::coalescer::{Form, lanes_of};
-use crate::remote::{RemoteAccess, RemoteKind, RemoteSource};
-use crate::shared_memory::{OF_OTHER_CTAS, passes};
+use crate::remote::{RemoteKind, RemoteSource};
+use crate::shared_memory::passes;
 use durawarp_kernel::cluster::{ClusterMisuse, owner_of};
 use durawarp_kernel::fault::FaultKind;
-use durawarp_kernel::ir::{AtomOp, Inst, MemKind, PhaseOp};
+use durawarp_kernel::ir::{AtomOp, MemKind, PhaseOp};
 use durawarp_kernel::launch::Launch;
-use durawarp_kernel::semantics::atomic::{complete_bytes, swap_pair, try_atomic};
-use durawarp_kernel::warp::Warp;
-use durawarp_persist::handler::SmEvent;
+use durawarp_kernel::semantics::atomic::complete_bytes;
 
+use super::cluster_link::apart;
 use super::core::IssueCore;
-use super::cta::CtaSlot;
-use super::handler_host::SmHost;
 use super::lsu::{Lsu, NO_LOAD, Work};
 use super::memory::Share;
 use super::moment::Moment;
@@ -39,13 +32,6 @@ use super::tensor_peers::PairScope;
 
 /// Bytes of an `mbarrier`.
 const BARRIER_BYTES: u64 = 8;
-
-/// A request of another SM comes.
-pub(super) fn serve(access: Box<RemoteAccess>, lsu: &mut Lsu) {
-    let entry = lsu.entry(u8::MAX, Work::Served(access.passes), NO_LOAD);
-    lsu.push(entry);
-    lsu.remote.serving.push_back(access);
-}
 
 impl Share<'_> {
     /// Lanes of a launch with clusters, some of which may mean other CTAs.
@@ -94,13 +80,7 @@ impl Share<'_> {
         // Only the own SM knows when products are done. Without any under way it is an arrival as any other.
         let place = core.slots[self.warp].cta;
         if self.mem.atom == AtomOp::Phase(PhaseOp::ArriveBehindProducts) && core.tensor.is_under_way(place, m.cycle) {
-            let scope = PairScope {
-                here: m.w.index,
-                record: m.record,
-                launches: m.launches,
-                spec: &m.p.tensor,
-                latency: m.p.shared.latency_cycles,
-            };
+            let scope = PairScope::new(m.p, m.w, m.record, m.launches);
             for lane in lanes_of(self.lanes) {
                 let cta = &core.ctas[usize::from(place)];
                 let others = scope.others(cta, 1 << rank, self.address[lane]);
@@ -189,83 +169,5 @@ impl Share<'_> {
             }
         }
         Ok(())
-    }
-}
-
-/// What is told of an access to a CTA that is not there any more.
-pub(super) fn ended(rank: u32) -> String {
-    ClusterMisuse::Ended(rank).to_string()
-}
-
-/// Where a lane's bytes lie in a request.
-fn apart() -> [u16; 64] {
-    std::array::from_fn(|lane| 16 * lane as u16)
-}
-
-/// Tells the handler where warps of two CTAs communicate by the shared memory of this one. Those of other
-/// CTAs are not told apart.
-pub(super) fn tell_shared(cta: &mut CtaSlot, access: &RemoteAccess, host: &mut SmHost) {
-    let kind = match access.kind {
-        RemoteKind::Load => MemKind::Load,
-        RemoteKind::Store => MemKind::Store,
-        RemoteKind::Atomic(_) => MemKind::Atomic,
-    };
-    let at = lanes_of(access.lanes).map(|lane| access.at[lane].into());
-    if cta.writers.access(OF_OTHER_CTAS, kind, at, access.bytes.into()) {
-        host.tell(&SmEvent::SharedRead { launch: cta.launch });
-    }
-}
-
-/// Does in a CTA's shared memory what another asks for; bounds were checked where it was issued.
-pub(super) fn perform(shared: &mut [u8], access: &mut RemoteAccess) {
-    let bytes = usize::from(access.bytes);
-    for lane in lanes_of(access.lanes) {
-        let at = access.at[lane] as usize;
-        let (here, data) = (&mut shared[at..at + bytes], &mut access.data[16 * lane..16 * lane + bytes]);
-        match access.kind {
-            RemoteKind::Load => data.copy_from_slice(here),
-            RemoteKind::Store => here.copy_from_slice(data),
-            // One lane after the other, as each sees what those before it left.
-            RemoteKind::Atomic(_) if bytes == 16 => {
-                let new = [&data[..8], &data[8..]].map(|half| u64::from_le_bytes(half.try_into().expect("8 bytes")));
-                let operands = [(access.a[lane], new[0]), (access.b[lane], new[1])];
-                [[access.a[lane], access.b[lane]], _] = swap_pair(access.atom, here, operands);
-            }
-            RemoteKind::Atomic(_) => {
-                let mut word = [0; 8];
-                word[..bytes].copy_from_slice(here);
-                let old = u64::from_le_bytes(word);
-                match try_atomic(access.atom, access.elem, old, access.a[lane], access.b[lane]) {
-                    Ok(new) => here.copy_from_slice(&new.to_le_bytes()[..bytes]),
-                    Err(misuse) => {
-                        access.fault = Some((lane as u8, misuse.to_string()));
-                        return;
-                    }
-                }
-                access.a[lane] = old;
-            }
-        }
-        if let Some(barriers) = &access.barriers
-            && let Err(misuse) = complete_bytes(shared, barriers[lane].into(), bytes as u32)
-        {
-            access.fault = Some((lane as u8, misuse.to_string()));
-            return;
-        }
-    }
-}
-
-/// Writes what an answer brings to the registers of its warp.
-pub(super) fn write_answer(warp: &mut Warp, inst: &Inst, launch: &Launch, access: &RemoteAccess) {
-    match access.kind {
-        RemoteKind::Load => warp.write_back(inst, launch, access.lanes, &apart(), &access.data),
-        RemoteKind::Atomic(true) => {
-            for lane in lanes_of(access.lanes) {
-                warp.write_atomic(inst, lane as u32, 0, access.a[lane]);
-                if access.bytes == 16 {
-                    warp.write_atomic(inst, lane as u32, 1, access.b[lane]);
-                }
-            }
-        }
-        RemoteKind::Store | RemoteKind::Atomic(false) => {}
     }
 }

@@ -15,15 +15,17 @@ use crate::l1::Waiter;
 use crate::msg::{Atomics, Payload, RequestKind};
 use durawarp_checkpoint::{LoadFault, StateReader, StateWriter, Storable, state, value};
 use durawarp_engine::Time;
-use durawarp_kernel::ir::{Inst, Mem, Op};
+use durawarp_kernel::fault::FaultKind;
+use durawarp_kernel::ir::{Inst, MemKind, Op};
 use durawarp_persist::handler::Marker;
 
 use super::address_units::AddressUnits;
-use super::copies::CopyUnderWay;
+use super::copies::{CopyUnderWay, arrive, write_copy};
+use super::core::IssueCore;
 use super::launches::LaunchTable;
 use super::record::Record;
 use super::seat::RemoteQueues;
-use super::slots::WarpSlot;
+use super::slots::{Fault, WarpSlot};
 use super::wiring::SmParameters;
 
 /// What an entry does.
@@ -178,6 +180,17 @@ impl PendingLoad {
                     let (from, to) = (usize::from(self.offset[lane]), 16 * lane + 4 * usize::from(part));
                     words[to..to + each].copy_from_slice(&bytes[from..from + each]);
                 }
+            }
+        }
+    }
+
+    /// Gives old values to the lanes of an atomic that returns them.
+    #[inline]
+    pub(super) fn deliver_atomics(&self, slots: &mut [WarpSlot], atomics: &Atomics) {
+        if matches!(self.inst.op, Op::Mem(mem) if mem.kind == MemKind::Atomic) {
+            for i in 0..usize::from(atomics.count) {
+                let (lane, half) = (u32::from(atomics.lane[i]), atomics.half(i));
+                slots[usize::from(self.warp)].warp.write_atomic(&self.inst, lane, half, atomics.a[i]);
             }
         }
     }
@@ -463,14 +476,28 @@ impl Lsu {
         self.load(load).copy = Some(Box::new(copy));
     }
 
-    /// Closes a copy all of whose bytes are there: its warp, where they go, its access, the bytes.
-    pub(super) fn land(&mut self, load: u16, write: impl FnOnce(usize, &CopyUnderWay, Mem, &[u8])) {
+    /// Closes a copy all of whose bytes are there: they go to shared memory, and lanes arrive that wait for
+    /// them. Its warp, which may go on.
+    ///
+    /// # Errors
+    /// What is wrong with a barrier.
+    pub(super) fn land(&mut self, load: u16, core: &mut IssueCore, launches: &LaunchTable) -> Result<usize, Fault> {
         let pending = self.load(load);
         let Op::Mem(mem) = pending.inst.op else { unreachable!("a copy is a memory instruction") };
         let (warp, copy) = (usize::from(pending.warp), pending.copy.take());
         let (Some(copy), Some(words)) = (copy, &pending.staging) else { unreachable!("a copy has its bytes") };
-        write(warp, &copy, mem, &words[..]);
+        let slot = &mut core.slots[warp];
+        let cta = &mut core.ctas[usize::from(slot.cta)];
+        write_copy(warp, slot, cta, &copy, mem, &words[..]);
         self.close_load(load);
+        let arrivals = core.copies.groups[warp].land(copy.ticket);
+        if let Err(misuse) = arrive(&mut cta.shared, &arrivals) {
+            let kind = FaultKind::Asynchronous(misuse.to_string());
+            let lane = slot.warp.live().trailing_zeros().min(31);
+            return Err(Box::new(slot.fault(lane, kind, launches.of(slot))));
+        }
+        slot.under_way.loads -= 1;
+        Ok(warp)
     }
 
     #[inline]

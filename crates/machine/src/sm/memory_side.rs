@@ -23,6 +23,13 @@ pub(super) struct Leaving {
 
 state!(Leaving { saved: cleaning, releases, order });
 
+impl Leaving {
+    /// The release that waits for this cleaning, 0 for none, is complete.
+    pub(super) fn is_complete(&self, releasing: u64) -> bool {
+        releasing != 0 && releasing <= self.cleaning.settled()
+    }
+}
+
 /// The L1, what leaves it, and the port.
 #[derive(Debug)]
 pub(super) struct MemorySide {

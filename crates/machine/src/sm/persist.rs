@@ -1,7 +1,7 @@
 //! Persistency at an SM, as instructions issue: stores and atomics to persistent memory, write-backs, fences.
 //!
 //! What a scheme decides comes from its handler ([`SmHandler`](durawarp_persist::SmHandler)); what is sent is
-//! made here; who waits for it is in `walk.rs`. A *persist* is a write-through or a write-back whose
+//! made here; which warps wait for it is in `fences.rs`. A *persist* is a write-through or a write-back whose
 //! acknowledgement says that it is durable; a warp counts its own. Accesses to DRAM never come to a handler:
 //! persistency operations on them have their plain meaning and are counted.
 //!

@@ -39,19 +39,12 @@ use durawarp_kernel::tensor_memory::PairMisuse;
 use durawarp_kernel::warp::{copy_pair, multiply_pair, pair_columns, pair_work};
 
 use super::core::IssueCore;
-use super::cta::CtaSlot;
 use super::launches::LaunchTable;
 use super::parameters::TensorTimes;
 use super::slots::Fault;
 use super::tensor_peers::{PairPlace, PairScope, PendingWork, WaitingCommit};
 use super::wait::Wait;
-use crate::remote::{ClusterCta, PairIssue, PairMessage, PairWord, PairWork};
-
-/// The slot of a CTA that has not ended.
-fn find(core: &IssueCore, of: ClusterCta, scope: PairScope<'_>) -> Option<usize> {
-    let is = |slot: &CtaSlot| slot.left > 0 && slot.cta == of.cta && scope.record.launch(slot.launch) == of.launch;
-    core.ctas.iter().position(is)
-}
+use crate::remote::{PairIssue, PairMessage, PairWord, PairWork};
 
 /// Somebody arrives behind products at a barrier of the CTA in a slot.
 ///
@@ -268,7 +261,7 @@ pub(super) fn receive(
     scope: PairScope<'_>,
 ) -> Result<(), Fault> {
     let PairMessage { to, from, word } = message;
-    let found = find(core, to, scope);
+    let found = core.find_cta(to, scope.record);
     match (word, found) {
         (PairWord::Begins(issue), found) => {
             let to = issue.from;

@@ -8,6 +8,7 @@
 use std::collections::VecDeque;
 
 use durawarp_checkpoint::value;
+use durawarp_engine::Ctx;
 use durawarp_kernel::cluster::peer_of;
 use durawarp_kernel::fault::FaultKind;
 use durawarp_kernel::launch::Launch;
@@ -16,7 +17,9 @@ use super::cta::CtaSlot;
 use super::launches::LaunchTable;
 use super::parameters::TensorSpec;
 use super::record::Record;
+use super::wiring::{SmParameters, SmWiring};
 use crate::coalescer::lanes_of;
+use crate::msg::{Msg, SmMsg};
 use crate::remote::{ClusterCta, PairMessage, PairWord, PairWork};
 
 /// A barrier of another CTA at which somebody arrives, and its SM.
@@ -122,15 +125,19 @@ impl PairUnit {
         self.leaving.extend(words);
     }
 
-    /// Messages that leave now, and their SMs.
-    pub(super) fn leaving(&mut self) -> std::vec::Drain<'_, (u16, Box<PairMessage>)> {
-        self.leaving.drain(..)
+    /// Sends what leaves in this event.
+    #[inline]
+    pub(super) fn send(&mut self, w: &SmWiring, cx: &mut Ctx<'_, Msg>) {
+        if !self.leaving.is_empty() {
+            self.send_all(w, cx);
+        }
     }
 
-    /// No message leaves.
-    #[inline]
-    pub(super) fn is_silent(&self) -> bool {
-        self.leaving.is_empty()
+    #[cold]
+    fn send_all(&mut self, w: &SmWiring, cx: &mut Ctx<'_, Msg>) {
+        for (sm, message) in self.leaving.drain(..) {
+            w.ports.to_sm(sm).send(SmMsg::Pair(message), 0, cx);
+        }
     }
 
     /// Columns that a warp slot allocates with the peer of its CTA.
@@ -162,7 +169,12 @@ pub(super) struct PairScope<'a> {
     pub(super) latency: u32,
 }
 
-impl PairScope<'_> {
+impl<'a> PairScope<'a> {
+    /// As an SM of these parameters knows it.
+    pub(super) fn new(p: &'a SmParameters, w: &SmWiring, record: &'a Record, launches: &'a LaunchTable) -> Self {
+        PairScope { here: w.index, record, launches, spec: &p.tensor, latency: p.shared.latency_cycles }
+    }
+
     fn launch(&self, cta: &CtaSlot) -> &Launch {
         self.launches.at(cta.launch)
     }

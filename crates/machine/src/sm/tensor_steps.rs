@@ -1,17 +1,19 @@
-//! Instructions of tensor memory (`tcgen05`) in an SM: what each does to the unit, to memory and to its warp.
+//! Instructions of tensor cores that go on by themselves, in an SM: those of tensor memory (`tcgen05`) and
+//! products of four warps (`wgmma`). What each does to the unit, to memory and to its warp.
 //!
-//! Source: PTX ISA 9.7.16; times are those of `tensor_memory.rs`. Invariant: cells and registers have their
-//! values in the order of issue, whatever is under way.
+//! Source: PTX ISA 9.7.15 and 9.7.16; times are those of `tensor_memory.rs` and `group.rs`. Invariant: cells
+//! and registers have their values in the order of issue, whatever is under way.
 
+use crate::scheduler::Unit;
 use durawarp_kernel::fault::FaultKind;
-use durawarp_kernel::ir::{Inst, Op, TensorStep, TracedTensor};
+use durawarp_kernel::ir::{GroupStep, Inst, Op, TensorStep, TracedTensor};
 use durawarp_kernel::launch::Launch;
 use durawarp_kernel::warp::TensorWork;
 
 use super::core::IssueCore;
 use super::group::read_factors;
-use super::handler_host::SmHost;
 use super::launches::LaunchTable;
+use super::moment::Moment;
 use super::slots::Fault;
 use super::tensor_memory::DueArrival;
 use super::tensor_pair::{self, arrive_in};
@@ -24,7 +26,6 @@ pub(super) struct TensorIssue<'a> {
     pub(super) step: TensorStep,
     pub(super) inst: &'a Inst,
     pub(super) lanes: u64,
-    pub(super) cycle: u32,
 }
 
 /// A step of tensor memory: values at once, and when the warp goes on. False where it waits.
@@ -32,13 +33,14 @@ pub(super) struct TensorIssue<'a> {
 /// # Errors
 /// What the ISA leaves undefined, or is not supported.
 #[cold]
-pub(super) fn step_tensor(
-    core: &mut IssueCore,
-    issue: TensorIssue<'_>,
-    scope: PairScope<'_>,
-    host: &mut SmHost,
-) -> Result<bool, Fault> {
-    let TensorIssue { warp, step, inst, lanes, cycle } = issue;
+pub(super) fn step_tensor(core: &mut IssueCore, issue: TensorIssue<'_>, m: &mut Moment<'_>) -> Result<bool, Fault> {
+    let TensorIssue { warp, step, inst, lanes } = issue;
+    if lanes == 0 {
+        core.slots[warp].warp.advance();
+        return Ok(true);
+    }
+    m.record.tensor.tensor_products += u64::from(step.elements().is_some());
+    let (scope, host, cycle) = (PairScope::new(m.p, m.w, m.record, m.launches), &mut *m.host, m.cycle);
     let PairScope { launches, spec, latency, .. } = scope;
     let launch = launches.of(&core.slots[warp]);
     let slot = &mut core.slots[warp];
@@ -127,6 +129,40 @@ pub(super) fn step_tensor(
     }
     core.slots[warp].warp.advance();
     Ok(true)
+}
+
+/// A step of products of four warps (`wgmma`): values at once, and when the warp goes on.
+///
+/// # Errors
+/// What the ISA leaves undefined, or is not supported.
+pub(super) fn step_group(
+    core: &mut IssueCore,
+    (warp, step): (usize, GroupStep),
+    (inst, lanes): (&Inst, u64),
+    m: &mut Moment<'_>,
+) -> Result<(), Fault> {
+    let slot = &mut core.slots[warp];
+    let launch = m.launches.of(slot);
+    if step != GroupStep::Multiply {
+        slot.warp.check_whole(launch, lanes, step.name())?;
+        slot.not_before = core.products[warp].step(step, m.cycle);
+        return Ok(());
+    }
+    let cta = &mut core.ctas[usize::from(slot.cta)];
+    read_factors(warp, slot, cta, launch, m.host, |warp, read| warp.each_group_read(inst, launch, lanes, read))?;
+    slot.warp.multiply_group(inst, launch, lanes, &cta.shared)?;
+    m.record.tensor.group_products += 1;
+    // The tensor cores of its scheduler are taken in the order of issue, whenever the work begins.
+    let product = &launch.kernel.group_products[inst.imm as usize];
+    let times = m.p.tensor.group_times(product, m.p.sm.schedulers);
+    let free_at = &mut core.schedulers[usize::from(slot.scheduler)].free_at[Unit::Tensor as usize];
+    let depth = m.p.tensor.group_depth;
+    let queue = &mut core.products[warp];
+    slot.not_before = queue.begin(product.accumulator, times, depth, m.cycle, free_at);
+    if product.ends_group {
+        queue.step(GroupStep::Commit, m.cycle);
+    }
+    Ok(())
 }
 
 /// A step of a trace, which takes so much: nothing is read or written but its registers' times.
