@@ -56,6 +56,7 @@ fn a_chain_of_products_has_the_rate_of_its_shape_as_in_ptx() {
         ("UTCQMMA", "f8f6f4", F16, 16384, 32),
         ("UTCIMMA", "i8", 2 << 4 | 1 << 7 | 1 << 10, 16384, 32),
         ("UTCOMMA.4X", "", 1 << 7 | 1 << 10, 32768, 64),
+        ("UTCOMMA.4X", "", 1 << 7 | 1 << 10 | 1 << 31, 32768, 96),
     ] {
         let chain =
             |columns: u32, count: usize| awaited(&vec![product(opcode, descriptor(types, 128, columns)); count]);

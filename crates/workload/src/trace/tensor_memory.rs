@@ -13,8 +13,8 @@
 //! ```
 //! How large a product is, no opcode says: its descriptor does (PTX ISA 9.7.16.4.2), which is the value of
 //! the fifth uniform register of the line. A line without values, or whose value cannot be such a descriptor,
-//! has no shape, and takes no time, which is told. Neither has `.WS`, whose rate nobody has written down, nor
-//! a product that is 96 elements deep.
+//! has no shape, and takes no time, which is reported. Neither has `.WS`, whose rate nobody has published. A
+//! product of 4-bit floats is 64 elements deep, or 96 (`sm_103a`), by the uppermost bit of its descriptor.
 //!
 //! A sparse product has the time of the elements that are there. A uniform instruction is executed once for
 //! its warp, whatever its mask. Nothing waits for a load but who reads its registers: `ptxas` makes a `NOP`
@@ -29,6 +29,9 @@
 use durawarp_kernel::ir::{GroupElements, Op, TensorStep, TracedTensor};
 
 use super::instruction::TraceLine;
+
+/// Elements of a row of a product of 4-bit floats whose descriptor has its uppermost bit set.
+const LONG_DEPTH: u32 = 96;
 
 /// What an instruction does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -158,19 +161,22 @@ impl CoreProduct {
     fn described(self, descriptor: u32) -> Option<(GroupElements, u32)> {
         let bits = |from: u32, count: u32| descriptor >> from & ((1 << count) - 1);
         let (a, b, d) = (bits(7, 3), bits(10, 3), bits(4, 2));
+        let is_sparse = bits(2, 1) == 1;
+        let is_long = self.factors == Factors::Fours && bits(31, 1) == 1;
         let elements = match self.factors {
             Factors::Halves if a == b && a < 2 && d < 2 => GroupElements::Half,
             Factors::Halves if a == 2 && b == 2 && d == 1 => GroupElements::Tf32,
             Factors::Eights if [a, b].iter().all(|of| matches!(of, 0 | 1 | 3..=5)) => GroupElements::Fp8,
             Factors::Bytes if a < 2 && b < 2 && d == 2 => GroupElements::Bytes,
-            // The uppermost bit is that of products half as deep again.
-            Factors::Fours if bits(31, 1) == 0 => GroupElements::Fp4,
+            // The ISA reserves a sparse product with the uppermost bit.
+            Factors::Fours if !(is_long && is_sparse) => GroupElements::Fp4,
             _ => return None,
         };
         let ctas = if self.paired { 2 } else { 1 };
         let (rows, columns) = (16 * bits(24, 5) / ctas, 8 * bits(17, 6));
         let fits = matches!(rows, 64 | 128) && (8 * ctas..=256).contains(&columns);
-        fits.then(|| (elements, 2 * rows * columns * elements.depth()))
+        let depth = if is_long { LONG_DEPTH } else { elements.depth() };
+        fits.then_some((elements, 2 * rows * columns * depth))
     }
 }
 
@@ -233,6 +239,9 @@ mod tests {
             ("UTCQMMA", descriptor(F16 | 1 << 10, 128, 64), GroupElements::Fp8, work(128, 64, 32)),
             ("UTCIMMA", descriptor(2 << 4 | 1 << 7 | 1 << 10, 128, 64), GroupElements::Bytes, work(128, 64, 32)),
             ("UTCOMMA.4X", descriptor(1 << 7 | 1 << 10, 128, 128), GroupElements::Fp4, work(128, 128, 64)),
+            ("UTCOMMA", descriptor(1 << 2, 128, 128), GroupElements::Fp4, work(128, 128, 64)),
+            ("UTCOMMA.4X", descriptor(1 << 31, 128, 128), GroupElements::Fp4, work(128, 128, 96)),
+            ("UTCOMMA.2CTA", descriptor(1 << 31, 256, 64), GroupElements::Fp4, work(128, 64, 96)),
         ] {
             assert_eq!(of(opcode, descriptor), Some((elements, operations)), "{opcode}, {descriptor:#x}");
         }
@@ -246,7 +255,7 @@ mod tests {
             ("UTCHMMA.2CTA", descriptor(F16, 64, 64)),
             ("UTCQMMA", descriptor(2 << 7, 128, 64)),
             ("UTCIMMA", descriptor(F16, 128, 64)),
-            ("UTCOMMA", descriptor(1 << 31, 128, 128)),
+            ("UTCOMMA", descriptor(1 << 31 | 1 << 2, 128, 128)),
         ] {
             assert_eq!(of(opcode, descriptor), None, "{opcode}, {descriptor:#x}");
         }
