@@ -74,6 +74,15 @@ fn barriers_of_clusters_end_whether_or_not_they_order_memory() {
 }
 
 #[test]
+fn a_store_to_another_cta_of_clusters_that_only_the_launch_has_is_repeated_in_no_shadow() {
+    let begin = "st.shared.u32 [bar], 0;";
+    let wait = "POLL:\nld.acquire.cluster.shared.u32 %r4, [bar];\nsetp.eq.u32 %q3, %r4, 0;\n@%q3 bra POLL;";
+    let store =
+        "mov.u32 %r5, bar;\nmapa.shared::cluster.u32 %r6, %r5, 0;\nst.release.cluster.shared::cluster.u32 [%r6], 1;";
+    ends("of two CTAs", begin, wait, store, &[]);
+}
+
+#[test]
 fn waits_for_registers_and_for_phases_of_barriers_end() {
     // The pool of a CTA is empty at first: what the other warp gives back is all there is.
     let (wait, act) = ("setmaxnreg.inc.sync.aligned.u32 48;", "setmaxnreg.dec.sync.aligned.u32 32;");

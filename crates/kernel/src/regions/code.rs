@@ -4,6 +4,7 @@
 //! its own there, so a *gap* is put in, an item that becomes nothing unless a boundary is placed before it.
 //! The program's own `pm.region` becomes a gap with a boundary that stays.
 
+use super::super::alu::AluOp;
 use super::super::cfg::{BitSet, Blocks, Flow};
 use super::super::dataflow::{Edges, flow_of, live};
 use super::super::ir::{
@@ -120,9 +121,11 @@ pub(super) fn stores_in_bulk(inst: &Inst) -> bool {
     matches!(inst.op, Op::Bulk(bulk) if bulk.kind.writes_global())
 }
 
-/// CTAs of a cluster may store in the shared memory of each other.
+/// CTAs of a cluster may access the shared memory of each other. The launch may be what gives the kernel its
+/// clusters. Then the code says it: `mapa` is the only way to another CTA's address.
 pub(super) fn has_clusters(kernel: &Kernel) -> bool {
-    kernel.bounds.has_clusters() || kernel.code.iter().any(|inst| matches!(inst.op, Op::Cluster(_)))
+    let of_clusters = |inst: &Inst| matches!(inst.op, Op::Cluster(_) | Op::Alu(AluOp::MapShared(_)));
+    kernel.bounds.has_clusters() || kernel.code.iter().any(of_clusters)
 }
 
 fn in_scratch(mem: Mem) -> bool {
