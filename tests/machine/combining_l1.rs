@@ -1,7 +1,10 @@
 //! A write-combining L1, as a data sheet: what joins a line, when it leaves, and who waits for that.
 
-use crate::bench_machine::{Bench, Ran, machine};
-use durawarp::engine::RunOptions;
+use crate::accounts::assert_conserved;
+use crate::bench_machine::{Bench, Ran, machine, sum};
+use durawarp::assemble::Persistency;
+use durawarp::engine::{RunEnd, RunOptions};
+use durawarp::kernel::host::{GlobalRange, HostAction};
 use durawarp::kernel::memory::Medium;
 use durawarp::persist::FactKind;
 use proptest::prelude::*;
@@ -126,6 +129,7 @@ fn an_inclusive_l2_has_the_l1s_give_up_what_leaves_it() {
         assert_eq!(ran.sm("l1_hits"), hits, "inclusive: {inclusive}");
         assert_eq!(ran.l2("back_invalidations") > 900 * 2, inclusive, "each SM hears of each line");
         assert_eq!(ran.u32s(out, 1), [10]);
+        assert_conserved(&format!("inclusive: {inclusive}"), &ran.spec, &ran.assembly);
     }
 }
 
@@ -143,5 +147,22 @@ fn bytes_that_an_l1_has_combined_survive_their_lines_leaving_an_inclusive_l2() {
         let ran = bench.run_scheme(scheme);
         assert_eq!(ran.u32s(out, 2048), (1..=2048).collect::<Vec<u32>>(), "{scheme}");
         assert!(ran.l2("back_invalidations") > 0);
+        assert_conserved(scheme, &ran.spec, &ran.assembly);
     }
+}
+
+#[test]
+fn what_a_warm_step_displaces_leaves_the_l1s_without_a_packet() {
+    let mut bench = Bench::new(machine("scoped-table2", "sm.count=2 l2.slice_kb=4 l2.ways=4"));
+    let [out, a, b] = [(); 3].map(|()| bench.buffer(1 << 13, Medium::Dram));
+    bench.launch("mul.wide.u32 %d1, %id, 4;\nadd.u64 %d1, %a, %d1;\nld.global.u32 %r1, [%d1];", 1, 64, (out, a, b, 0));
+    let launch = HostAction::Launch(bench.launches().remove(0));
+    // As many lines as the L2 has: those that the launch read make room.
+    let warm = HostAction::Warm(vec![GlobalRange { start: b, bytes: 1 << 12 }]);
+    let mut assembly = bench.assemble(vec![launch, warm], 0, &Persistency::default());
+    let end = durawarp::machine::run(&mut assembly.simulation, &RunOptions::default());
+    assert!(matches!(end, RunEnd::Finished { .. }), "{end:?}");
+    let l2 = |counter: &str| sum(assembly.slices().map(|slice| *slice.counters()), counter);
+    assert_eq!([l2("reads"), l2("warmed_lines"), l2("back_invalidations")], [4, 64, 0]);
+    assert_conserved("warm", &bench.spec, &assembly);
 }

@@ -282,7 +282,7 @@ impl L2Slice {
                 self.tell_replaced(place);
                 if let Some(line) = self.array.line_at(place).filter(|_| self.spec.inclusive) {
                     // The L1s give the line up, without traffic: this is outside simulated time.
-                    self.ports.to_sms().for_each(|sm| sm.send(SmMsg::Invalidate { line }, 0, cx));
+                    self.ports.to_sms().for_each(|sm| sm.send(SmMsg::Invalidate { line, bytes: 0 }, 0, cx));
                 }
                 self.tell_durable(self.array.address(place));
                 self.array.replace(place, line);

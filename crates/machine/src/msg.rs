@@ -59,6 +59,8 @@ pub enum SmMsg {
     Invalidate {
         /// Address of the line's first byte.
         line: u64,
+        /// Bytes of the packet; 0 outside of simulated time.
+        bytes: u32,
     },
     /// From the command processor: a launch starts; its CTAs follow.
     Start {
@@ -113,7 +115,7 @@ pub enum SmMsg {
 }
 
 value!(choice SmMsg {
-    Reply(reply), Credit(credit), Invalidate { line }, Start { launch, at, l1_ways },
+    Reply(reply), Credit(credit), Invalidate { line, bytes }, Start { launch, at, l1_ways },
     Cta { cta, place, l1_ways, cluster }, Remote(access), RemoteAnswer(access), Copied(part), CopiedAnswer(part),
     Cluster(word), Pair(message), Grid(order), Peer(message), Cancelled { copy, first },
     PrerequisitesOver { place, beside },
@@ -124,7 +126,7 @@ impl SmMsg {
         match self {
             SmMsg::Reply(reply) => reply.digest(),
             SmMsg::Credit(credit) => credit.digest(),
-            SmMsg::Invalidate { line } => 13 << 60 ^ line,
+            SmMsg::Invalidate { line, .. } => 13 << 60 ^ line,
             SmMsg::Start { at, .. } => 7 << 60 ^ u64::from(at.place) << 48,
             SmMsg::Cta { cta, place, .. } => 8 << 60 ^ u64::from(*place) << 48 ^ cta,
             SmMsg::Remote(access) => access.digest(),

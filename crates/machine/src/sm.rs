@@ -523,7 +523,10 @@ impl Receiver for Sm {
                 // A credit may have made room in the miss queue, for want of which the load-store unit stood.
                 self.lsu.blocked &= !self.memory.port.network.has_room();
             }
-            SmMsg::Invalidate { line } => self.memory.give_up(line),
+            SmMsg::Invalidate { line, bytes } => {
+                self.memory.port.network.bytes_in += u64::from(bytes);
+                self.memory.give_up(line);
+            }
             SmMsg::Start { launch, at, l1_ways } => self.start(launch, at, l1_ways),
             SmMsg::Cta { cta, place, l1_ways, cluster } => {
                 if let Err(fault) = self.start_cta((cta, place), l1_ways, cluster, cycle) {

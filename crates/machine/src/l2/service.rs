@@ -494,7 +494,7 @@ impl L2Slice {
             let tail = self.injection.inject(cx.now(), 0);
             self.counters.bytes_out += u64::from(HEADER_BYTES);
             self.counters.back_invalidations += 1;
-            sm.send(SmMsg::Invalidate { line }, tail - cx.now(), cx);
+            sm.send(SmMsg::Invalidate { line, bytes: HEADER_BYTES }, tail - cx.now(), cx);
         }
     }
 
