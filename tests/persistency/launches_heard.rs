@@ -76,8 +76,8 @@ impl Decorator for Listening {
     }
 }
 
-#[test]
-fn loads_stores_and_atomics_are_of_the_launch_that_makes_them() {
+/// Checks that slices hear of what three launches in flight do to lines of their own as of these launches.
+fn each_launch_is_heard(overrides: &str) {
     const BYTES: u64 = 65536;
     let body = "mov.u32 %r1, 0;
 mul.wide.u32 %d0, %id, 512;
@@ -89,7 +89,7 @@ atom.global.add.u32 %r3, [%d1+256], 1;
 add.u32 %r1, %r1, 1;
 setp.lt.u32 %p1, %r1, 20;
 @%p1 bra AGAIN;";
-    let mut bench = Bench::new(machine("agpm-table4", "sm.count=4"));
+    let mut bench = Bench::new(machine("agpm-table4", &format!("sm.count=4 {overrides}")));
     let out = bench.buffer(3 * BYTES, Medium::Nvm);
     for stream in 0..3u64 {
         bench.launch(body, 2, 32, (out + BYTES * stream, 0, 0, 0)).in_stream(stream, &[]);
@@ -101,8 +101,21 @@ setp.lt.u32 %p1, %r1, 20;
     assert!(matches!(ran.end, RunEnd::Finished { .. }), "{:?}", ran.end);
     let heard = heard.lock().unwrap();
     for &(line, kind, launch) in heard.iter() {
-        assert_eq!((line - out) / BYTES, u64::from(launch), "a {kind} of {line:#x}");
+        assert_eq!((line - out) / BYTES, u64::from(launch), "{overrides}: a {kind} of {line:#x}");
     }
     let kinds: BTreeSet<(&str, u8)> = heard.iter().map(|&(_, kind, launch)| (kind, launch)).collect();
-    assert_eq!(kinds.len(), 9, "three kinds of three launches: {kinds:?}");
+    assert_eq!(kinds.len(), 9, "{overrides}: three kinds of three launches: {kinds:?}");
+    assert_eq!(ran.sm("l1_cleanings") > 0, overrides.contains("combine"), "{overrides}");
+}
+
+#[test]
+fn loads_stores_and_atomics_are_of_the_launch_that_makes_them() {
+    each_launch_is_heard("");
+}
+
+#[test]
+fn what_a_combining_l1_lets_go_of_is_of_the_launch_that_stored_it() {
+    // Lines leave when the launch's last CTA of an SM ends, and, where the S-FIFO has one entry, before that.
+    each_launch_is_heard("l1.writes=combine");
+    each_launch_is_heard("l1.writes=combine l1.sfifo_entries=1");
 }

@@ -178,13 +178,15 @@ pub struct L1 {
     /// What every miss asks for, beside the sectors that it reads.
     always: u8,
     dirty: Vec<u128>,
+    /// By places, the launch whose store was the last to join the line's dirty bytes.
+    launches: Vec<u8>,
     /// Lines with dirty bytes that a release cleans, in the order in which they became dirty.
     sfifo: VecDeque<u64>,
     sfifo_entries: usize,
 }
 
 state!(L1 {
-    parts: tags, mshrs; sized: valid, fills, data, dirty; saved: replaced, sfifo; kept: line_shift, merges, combines,
+    parts: tags, mshrs; sized: valid, fills, data, dirty, launches; saved: replaced, sfifo; kept: line_shift, merges, combines,
     writes_local_back, always, sfifo_entries
 });
 
@@ -205,6 +207,7 @@ impl L1 {
             writes_local_back: spec.local_writes == L1LocalWrites::WriteBack,
             always: if spec.fetch == L1Fetch::Line { sectors_at(0, line_bytes) } else { 0 },
             dirty: vec![0; places],
+            launches: vec![0; places],
             sfifo: VecDeque::new(),
             sfifo_entries: spec.sfifo_entries as usize,
             data: vec![[0; MAX_LINE_BYTES]; places],
@@ -308,7 +311,7 @@ impl L1 {
         self.may_be_dirty() && self.tags.find(line >> self.line_shift).is_some_and(|place| self.dirty[place] != 0)
     }
 
-    /// A store joins its line's bytes; fills under way are detached. False when every way of its set waits
+    /// A store joins its line's bytes, which are its launch's from now on; fills under way are detached. False when every way of its set waits
     /// for a fill.
     pub fn combine(&mut self, line: u64, local: bool, store: &Line) -> bool {
         let number = line >> self.line_shift;
@@ -331,6 +334,7 @@ impl L1 {
             self.sfifo.push_back(line);
         }
         self.dirty[place] |= store.mask;
+        self.launches[place] = store.launch;
         self.valid[place] |= sectors_covered(self.dirty[place]);
         true
     }
@@ -352,13 +356,14 @@ impl L1 {
         self.sfifo.iter().copied()
     }
 
-    /// Takes the dirty bytes of a line, which stays; false when it has none.
+    /// Takes the dirty bytes of a line, and their launch; the line stays. False when it has none.
     pub fn clean(&mut self, line: u64, room: &mut Line) -> bool {
         let Some(place) = self.tags.find(line >> self.line_shift).filter(|&place| self.dirty[place] != 0) else {
             return false;
         };
         room.bytes = self.data[place];
         room.mask = std::mem::take(&mut self.dirty[place]);
+        room.launch = self.launches[place];
         if self.sfifo.front() == Some(&line) {
             self.sfifo.pop_front();
         } else {
@@ -607,6 +612,22 @@ mod tests {
         assert!(c.combine(0, true, &Line { mask: 1, ..line(9) }));
         c.begin_launch(None);
         assert!(!c.is_dirty(0) && !c.hits(0, 0));
+    }
+
+    #[test]
+    fn bytes_that_are_cleaned_are_of_the_launch_that_stored_last() {
+        let mut c = l1(4, 8);
+        c.combines = true;
+        let store = |launch: u8, byte: u32| Line { mask: 1 << byte, launch, ..line(launch) };
+        for (line, stores) in [(0, vec![store(1, 0), store(2, 1)]), (128, vec![store(2, 0), store(1, 1)])] {
+            stores.iter().for_each(|of| assert!(c.combine(line, false, of)));
+        }
+        let mut cleaned = |line: u64| {
+            let mut content = Line::default();
+            assert!(c.clean(line, &mut content));
+            (content.launch, content.mask)
+        };
+        assert_eq!([0, 128].map(&mut cleaned), [(2, 3), (1, 3)]);
     }
 
     #[test]

@@ -10,8 +10,9 @@
 //!
 //! Source: Gope et al. section 3 (write-combining L1 with byte masks, S-FIFO); QuickRelease (HPCA 2014).
 //! Invariants: a line's bytes leave before any other request of the SM to that line; one line is cleaned a
-//! cycle, ahead of the load-store unit's next access. Not modelled: partial cleaning of a line; the mark of
-//! log updates on combined bytes.
+//! cycle, ahead of the load-store unit's next access. Where stores of several launches are in a line, its write
+//! is of the last one's launch. Not modelled: partial cleaning of a line; the mark of log updates on combined
+//! bytes.
 
 use crate::msg::{Msg, Payload, Request, RequestKind, sectors_touched};
 use durawarp_engine::Ctx;
@@ -160,9 +161,10 @@ impl MemorySide {
         {
             return false;
         }
-        let Payload::Line(store) = std::mem::replace(&mut head.payloads[head.next], Payload::None) else {
+        let Payload::Line(mut store) = std::mem::replace(&mut head.payloads[head.next], Payload::None) else {
             unreachable!("a store has a line")
         };
+        store.launch = launch;
         // Read before the store joins, which makes the line dirty.
         let combined = self.l1.is_dirty(line);
         if !self.l1.combine(line, head.local, &store) {
