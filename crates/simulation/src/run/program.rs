@@ -176,8 +176,8 @@ fn tensor_cores_missing(workload: &Resolved, machine: &str) -> Vec<Diagnostic> {
     faults
 }
 
-/// The first bulk reduction of each kernel. It is performed line by line after its region has its number: with
-/// an order for each SM nobody keeps the lines for it meanwhile.
+/// The first bulk reduction of each kernel. It is performed line by line after its region has its number:
+/// with an order for each SM nobody keeps the lines for it meanwhile.
 fn reductions_in_orders_of_sms(workload: &Resolved, scheme: &str) -> Vec<Diagnostic> {
     let mut faults: Vec<Diagnostic> = Vec::new();
     for (kernel, place) in first_of_each(
