@@ -311,8 +311,8 @@ impl L1 {
         self.may_be_dirty() && self.tags.find(line >> self.line_shift).is_some_and(|place| self.dirty[place] != 0)
     }
 
-    /// A store joins its line's bytes, which are its launch's from now on; fills under way are detached. False when every way of its set waits
-    /// for a fill.
+    /// A store joins its line's bytes, which are its launch's from now on; fills under way are detached.
+    /// False when every way of its set waits for a fill.
     pub fn combine(&mut self, line: u64, local: bool, store: &Line) -> bool {
         let number = line >> self.line_shift;
         let place = match self.tags.find(number) {

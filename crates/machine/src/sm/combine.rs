@@ -10,9 +10,9 @@
 //!
 //! Source: Gope et al. section 3 (write-combining L1 with byte masks, S-FIFO); QuickRelease (HPCA 2014).
 //! Invariants: a line's bytes leave before any other request of the SM to that line; one line is cleaned a
-//! cycle, ahead of the load-store unit's next access. Where stores of several launches are in a line, its write
-//! is of the last one's launch. Not modelled: partial cleaning of a line; the mark of log updates on combined
-//! bytes.
+//! cycle, ahead of the load-store unit's next access. Where stores of several launches are in a line, its
+//! write is of the last one's launch. Not modelled: partial cleaning of a line; the mark of log updates on
+//! combined bytes.
 
 use crate::msg::{Msg, Payload, Request, RequestKind, sectors_touched};
 use durawarp_engine::Ctx;
