@@ -19,6 +19,8 @@ mod beside;
 mod bulk;
 mod clocks;
 mod cluster;
+#[allow(clippy::result_large_err, reason = "a fault ends the run: it is made once")]
+mod convergence;
 mod copies;
 #[allow(clippy::result_large_err, reason = "a fault ends the run: it is made once")]
 mod cta;
