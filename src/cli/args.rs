@@ -4,6 +4,8 @@
 //! come to is with the commands.
 
 mod common;
+mod crash;
+mod measure;
 mod sweep;
 
 use std::net::SocketAddr;
@@ -12,10 +14,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::ArgValueCompleter;
 use durawarp::config::presets::DEFAULT_MACHINE;
-use durawarp::crash::Basis;
 use durawarp::kernel::regions::RegionOptions;
-use durawarp::oracle::crash::Plan;
-use durawarp::persist::PersistScope;
 use durawarp::run::{REPEAT_CYCLES, RegionOfInterest};
 use durawarp::workload::{FlagBarrier, Mode};
 
@@ -23,6 +22,8 @@ use super::monitor::local_address;
 use super::names;
 use common::{OneScheme, RESULTS, jobs, threads};
 pub(super) use common::{PointThreads, Subject, Threads, Work};
+pub(super) use crash::{CrashArgs, State};
+pub(super) use measure::{BenchArgs, CheckArgs, ScalingArgs};
 pub(super) use sweep::{
     SweepCommand, SweepFiguresArgs, SweepLintArgs, SweepReportArgs, SweepRunArgs, SweepStatusArgs, SweepTableArgs,
 };
@@ -255,57 +256,6 @@ pub(super) struct ExplainArgs {
 }
 
 #[derive(Debug, Args)]
-pub(super) struct CrashArgs {
-    /// Workload: a built-in name, a folder, or a manifest; profile `ci` unless another is named
-    #[arg(add = ArgValueCompleter::new(names::workloads))]
-    pub(super) workload: String,
-    #[command(flatten)]
-    pub(super) scheme: OneScheme,
-    #[command(flatten)]
-    pub(super) subject: Subject,
-    /// Crash points of the states that the run leaves: auto, all, boundaries (of flags), or so many
-    #[arg(long, default_value = "auto", value_name = "auto|all|boundaries|N", value_parser = points)]
-    pub(super) points: Plan,
-    /// Let power fail in recovery too, at each of its steps
-    #[arg(long)]
-    pub(super) double: bool,
-    /// Judge only states that the run really leaves, not those that the model allows
-    #[arg(long)]
-    pub(super) actual_only: bool,
-    /// Judge the order of persist barriers as if all were of this scope: shows what a program lacks that uses
-    /// a narrower one
-    #[arg(long, value_name = "wi|wg|kr", value_parser = scope)]
-    pub(super) claim: Option<PersistScope>,
-    /// Take persist barriers for what this machine makes of them, or for what their definition says, by which
-    /// they order persists and wait for nothing
-    #[arg(long, default_value = "machine", value_name = "machine|definition", value_parser = basis)]
-    #[arg(conflicts_with = "claim")]
-    pub(super) by: Basis,
-    /// Resume the program from this many of the states that hardware recovers (light-wsp); 0 for none
-    #[arg(long, default_value_t = 24, value_name = "N")]
-    pub(super) resume: u64,
-    /// Take output of a resumed program that is not that of the run without a failure for wrong, even where
-    /// threads may write in another order
-    #[arg(long)]
-    pub(super) strict_output: bool,
-    /// Judge one state again, by the name that a failure was reported with
-    #[arg(long, value_name = "A:..|B:..|C:..", value_parser = state, conflicts_with = "points")]
-    pub(super) only: Option<State>,
-    /// Threads of the simulation: 0 for one a core; judging takes every core
-    #[arg(long, default_value_t = 0, value_name = "N", value_parser = jobs)]
-    pub(super) threads: usize,
-    /// Write everything as JSON
-    #[arg(long, value_name = "FILE")]
-    pub(super) json: Option<PathBuf>,
-    /// Failures of each kind of state to keep for the JSON
-    #[arg(long, default_value_t = 8, value_name = "N")]
-    pub(super) keep: usize,
-    /// No progress and no report
-    #[arg(long, short)]
-    pub(super) quiet: bool,
-}
-
-#[derive(Debug, Args)]
 pub(super) struct RegionsArgs {
     /// A .ptx file, or a workload, which is also run: a built-in name, a folder, or a manifest
     #[arg(add = ArgValueCompleter::new(names::workloads))]
@@ -348,134 +298,6 @@ pub(super) struct RegionsArgs {
     #[arg(long, value_name = "FILE")]
     pub(super) json: Option<PathBuf>,
     /// No table
-    #[arg(long, short)]
-    pub(super) quiet: bool,
-}
-
-/// One state of a crash test.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum State {
-    /// A crash point.
-    Actual(u64),
-    /// An instant and one of the images that the model allows there.
-    Allowed(u64, u64),
-    /// A store of a warp that ran ahead.
-    Overtaking(u64),
-}
-
-fn scope(text: &str) -> Result<PersistScope, String> {
-    let found = PersistScope::ALL.into_iter().find(|scope| scope.name() == text);
-    found.ok_or_else(|| "expected wi, wg or kr".to_owned())
-}
-
-fn basis(text: &str) -> Result<Basis, String> {
-    match text {
-        "machine" => Ok(Basis::Machine),
-        "definition" => Ok(Basis::Definition),
-        _ => Err("expected machine or definition".to_owned()),
-    }
-}
-
-/// Threads of a prediction: no host is asked for them.
-fn counts(text: &str) -> Result<usize, String> {
-    let number = text.parse().ok().filter(|threads| (1..=1024).contains(threads));
-    number.ok_or_else(|| "expected a number from 1 to 1024".to_owned())
-}
-
-/// Threads or jobs: more than any host has cores for is a slip of the hand.
-fn repeats(text: &str) -> Result<usize, String> {
-    let number = text.parse().ok().filter(|repeats| (1..=1000).contains(repeats));
-    number.ok_or_else(|| "expected a number from 1 to 1000".to_owned())
-}
-
-fn points(text: &str) -> Result<Plan, String> {
-    match text {
-        "auto" => Ok(Plan::Auto),
-        "all" => Ok(Plan::All),
-        "boundaries" => Ok(Plan::Boundaries),
-        number => match number.parse() {
-            Ok(0) | Err(_) => Err("expected auto, all, boundaries or a number from 1".to_owned()),
-            Ok(number) => Ok(Plan::Count(number)),
-        },
-    }
-}
-
-fn state(text: &str) -> Result<State, String> {
-    let wrong = || "expected A:POINT, B:INSTANT:CHOICE or C:STORE, as a failure is reported".to_owned();
-    let number = |text: Option<&str>| text.and_then(|text| text.parse().ok()).ok_or_else(wrong);
-    let mut parts = text.split(':');
-    let state = match parts.next() {
-        Some("A") => State::Actual(number(parts.next())?),
-        Some("C") => State::Overtaking(number(parts.next())?),
-        Some("B") => State::Allowed(number(parts.next())?, number(parts.next())?),
-        _ => return Err(wrong()),
-    };
-    if parts.next().is_some() { Err(wrong()) } else { Ok(state) }
-}
-
-#[derive(Debug, Args)]
-pub(super) struct CheckArgs {
-    /// Workloads: built-in names, folders or manifests; none for all that are built in
-    #[arg(add = ArgValueCompleter::new(names::workloads))]
-    pub(super) workloads: Vec<String>,
-    #[command(flatten)]
-    pub(super) scheme: OneScheme,
-    #[command(flatten)]
-    pub(super) subject: Subject,
-    /// Thread counts to try, each under several placements of components
-    #[arg(long, value_delimiter = ',', default_value = "1,2,4", value_name = "N,...", value_parser = jobs)]
-    pub(super) threads: Vec<usize>,
-    /// Length of an epoch in core cycles
-    #[arg(long, default_value_t = 1000, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    pub(super) epoch_cycles: u64,
-    /// Stop every run after so many core cycles
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    pub(super) max_cycles: Option<u64>,
-}
-
-#[derive(Debug, Args)]
-pub(super) struct BenchArgs {
-    /// Workloads: built-in names, folders or manifests; a few of different kinds unless named
-    #[arg(long, value_delimiter = ',', value_name = "NAME|FOLDER,...",
-          add = ArgValueCompleter::new(names::workloads))]
-    pub(super) workloads: Vec<String>,
-    #[command(flatten)]
-    pub(super) scheme: OneScheme,
-    #[command(flatten)]
-    pub(super) subject: Subject,
-    /// Thread counts to measure, beside one thread; powers of two up to the cores unless named
-    #[arg(long, value_delimiter = ',', value_name = "N,...", value_parser = jobs)]
-    pub(super) threads: Vec<usize>,
-    /// Runs at each number of threads, whose median counts
-    #[arg(long, default_value_t = 15, value_name = "N", value_parser = repeats)]
-    pub(super) repeats: usize,
-    /// Write everything as JSON (- is standard output)
-    #[arg(long, value_name = "FILE")]
-    pub(super) json: Option<PathBuf>,
-    /// No table
-    #[arg(short, long)]
-    pub(super) quiet: bool,
-}
-
-#[derive(Debug, Args)]
-pub(super) struct ScalingArgs {
-    /// Workload: a built-in name, a folder, or a manifest
-    #[arg(add = ArgValueCompleter::new(names::workloads))]
-    pub(super) workload: String,
-    #[command(flatten)]
-    pub(super) scheme: OneScheme,
-    #[command(flatten)]
-    pub(super) subject: Subject,
-    /// Thread counts to predict
-    #[arg(long, value_delimiter = ',', default_value = "2,4,8,16,32,64", value_name = "N,...", value_parser = counts)]
-    pub(super) threads: Vec<usize>,
-    /// Stop after so many core cycles and predict from the part that ran
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    pub(super) max_cycles: Option<u64>,
-    /// Write everything as JSON (- is standard output)
-    #[arg(long, value_name = "FILE")]
-    pub(super) json: Option<PathBuf>,
-    /// No progress and no table
     #[arg(long, short)]
     pub(super) quiet: bool,
 }
