@@ -66,6 +66,19 @@ pub fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
+/// Runs and expects an exit code and words on standard error.
+#[track_caller]
+pub fn fails(arguments: &[&str], code: i32, words: &[&str]) -> String {
+    let output = durawarp(arguments);
+    let error = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {error}");
+    for word in words {
+        assert!(error.contains(word), "{arguments:?}: no `{word}` in:\n{error}");
+    }
+    assert!(!error.contains("panicked") && !error.contains("backtrace"), "{error}");
+    error
+}
+
 /// It ended with this exit code and these words on either of its outputs; standard output.
 #[track_caller]
 pub fn ended(output: &Output, code: i32, words: &[&str]) -> String {

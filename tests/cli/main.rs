@@ -7,6 +7,7 @@ mod checkpoints;
 mod commands;
 mod compat;
 mod config;
+mod cpu;
 mod crash;
 mod docs;
 mod imports;
