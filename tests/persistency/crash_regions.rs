@@ -96,14 +96,14 @@ const HELD: [&str; 3] = ["l2.slice_kb=2", "l2.ways=4", "light_wsp.ack_latency_ns
 
 #[test]
 fn programs_go_on_where_reads_wait_for_the_gated_queues() {
-    for (workload, more, least) in [
-        ("nw", &[][..], 8),
+    for (workload, params, more, least) in [
+        ("nw", &[][..], &[][..], 8),
         // A launch commits before the next reads: few lines are read in the launch that has stored to them.
-        ("backprop", &["light_wsp.order=sm"], 2),
-        ("histogram", &["light_wsp.wpq_entries=8", "light_wsp.feb_entries=8"], 8),
+        ("backprop", &[("INPUTS", "64")], &["light_wsp.order=sm", "l2.slice_kb=1"], 2),
+        ("histogram", &[], &["light_wsp.wpq_entries=8", "light_wsp.feb_entries=8"], 8),
     ] {
         let set: Vec<&str> = HELD.iter().chain(more).copied().chain(["light_wsp.wpq_hit=wait"]).collect();
-        let report = judged(&experiment(workload, &[], &set));
+        let report = judged(&experiment(workload, params, &set));
         assert!(report.holds(), "{workload}, {set:?}: {:?} {}", report.outcome.end, first(&report));
         let counted = |name: &str| report.outcome.scheme_counters[name];
         // Others find a region that is neither the oldest nor has ended with all before it.

@@ -27,7 +27,7 @@ fn ends(warps: &str, begin: &str, wait: &str, act: &str, set: &[&str]) {
          [[verify]]\nbuffer = 'data'\nref = {{ kind = 'expr', expr = 'idx % 32 == 0 ? (idx < 1024 ? 7 : idx / 1024 - 1) : 0' }}\n"
     );
     let workload = Workload::from_text(&text).unwrap_or_else(|faults| panic!("{faults}"));
-    let small = ["sm.count=2", "light_wsp.wpq_entries=16", "light_wsp.feb_entries=16"];
+    let small = ["sm.count=2", "l2.slice_kb=40", "light_wsp.wpq_entries=16", "light_wsp.feb_entries=16"];
     let recipe = Experiment::of(workload).machine("hopper-h100").scheme("light-wsp").changes(small).changes(set);
     let experiment = recipe.max_cycles(1_000_000).build().unwrap_or_else(|faults| panic!("{faults}"));
     let outcome = experiment.run();

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use durawarp::crash::{CrashRequest, Watching, crash_cpu};
 use durawarp::outcome::{End, Outcome};
-use durawarp::run::checkpoint::{Checkpoint, CheckpointAt, CheckpointWhen};
+use durawarp::run::checkpoint::{Checkpoint, CheckpointAt, CheckpointWhen, Resumed};
 use durawarp::run::{AnyExperiment, Conduct, CpuExperiment};
 use durawarp::schemes::catalogue;
 use durawarp::{Experiment, Recipe};
@@ -15,10 +15,12 @@ use crate::liveness::{Point, Turn};
 use crate::same_outcomes::{assert_same, threads};
 use crate::system_state;
 
-/// Recipes of a program under a scheme, on a machine that the scheme is for.
+/// Recipes of a program under a scheme, on a machine that the scheme is for. Its last-level cache is small: each run, and each
+/// look at a checkpoint, makes one of 16 MB else.
 fn recipe(workload: &str, scheme: &str) -> Recipe {
     let machine = if ["epoch", "broi"].contains(&scheme) { "broi-cpu" } else { "lightwsp-cpu" };
-    Experiment::of(workload).profile_if_any("ci").machine(machine).scheme(scheme).reference(false)
+    let recipe = Experiment::of(workload).profile_if_any("ci").machine(machine).scheme(scheme).reference(false);
+    recipe.set("llc.slice_kb", 128)
 }
 
 /// A program that writes files from several threads.
@@ -50,24 +52,25 @@ fn saved(experiment: &AnyExperiment, cycle: u64, conduct: &Conduct<'_>) -> (Outc
     (outcome, made.unwrap_or_else(|| panic!("no checkpoint at {cycle}")))
 }
 
-/// Cuts a run at a cycle.
-fn check_cut(experiment: &AnyExperiment, whole: &Outcome, cycle: u64, what: &str) {
-    let what = format!("{what} at {cycle}");
-    let (count, other) = (1 + cycle as usize % 3, 1 + cycle as usize / 3 % 3);
-    let (outcome, checkpoint) = saved(experiment, cycle, &threads(count));
-    assert_same(whole, &outcome, &format!("{what}, saved"));
-    let from = checkpoint.resume(experiment).unwrap_or_else(|faults| panic!("{what}: {faults}"));
-    let rest = experiment.run(&Conduct { from: Some(&from), ..threads(other) }).outcome;
-    assert_same(whole, &rest, &format!("{what}, at {other} threads"));
+/// Cuts a run at cycles, one after the other: what goes on from a checkpoint makes the next one.
+fn check_cuts(experiment: &AnyExperiment, whole: &Outcome, cycles: impl IntoIterator<Item = u64>, what: &str) {
+    let mut before: Option<Resumed> = None;
+    for cycle in cycles {
+        let what = format!("{what} at {cycle}");
+        let conduct = Conduct { from: before.as_ref(), ..threads(1 + cycle as usize % 3) };
+        let (outcome, checkpoint) = saved(experiment, cycle, &conduct);
+        assert_same(whole, &outcome, &format!("{what}, saved"));
+        before = Some(checkpoint.resume(experiment).unwrap_or_else(|faults| panic!("{what}: {faults}")));
+    }
+    let rest = experiment.run(&Conduct { from: before.as_ref(), ..threads(2) }).outcome;
+    assert_same(whole, &rest, &format!("{what}, from the last cut"));
 }
 
 /// Cuts a run that ends at shares of its length.
 fn check_run(experiment: &AnyExperiment, shares: &[u64], what: &str) {
     let whole = run(experiment);
     assert_eq!(whole.end, End::Finished, "{what}");
-    for share in shares {
-        check_cut(experiment, &whole, whole.time.core_cycles * share / 100, what);
-    }
+    check_cuts(experiment, &whole, shares.iter().map(|share| whole.time.core_cycles * share / 100), what);
 }
 
 #[test]
@@ -137,7 +140,7 @@ fn a_run_is_cut_between_lr_and_sc() {
         // Several turns are in the window, so that some cuts are behind an `lr` whose `sc` has not come.
         let atomics = |cycles| run(&experiment.clone().with_max_cycles(Some(cycles))).total("core", "atomics");
         assert!(atomics(first + WINDOW) >= atomics(first) + 4, "{what}");
-        (first..first + WINDOW).step_by(7).for_each(|cycle| check_cut(&experiment, &whole, cycle, &what));
+        check_cuts(&experiment, &whole, (first..first + WINDOW).step_by(7), &what);
     }
 }
 
@@ -154,11 +157,11 @@ fn a_run_is_cut_within_regions_and_within_fences() {
     ] {
         // Threads have begun by then.
         let (first, end) = (20_000, 30_000);
-        let experiment = built(&recipe("hash", scheme).max_cycles(Some(end + 300)));
+        let experiment = built(&recipe("hash", scheme).max_cycles(Some(end)));
         let whole = run(&experiment);
-        let total = |cycles| run(&experiment.clone().with_max_cycles(Some(cycles))).total("core", grows);
-        assert!(total(end) > total(first), "{grows} under {scheme}");
-        (first..end).step_by(1499).for_each(|cycle| check_cut(&experiment, &whole, cycle, scheme));
+        let before = run(&experiment.clone().with_max_cycles(Some(first)));
+        assert!(whole.total("core", grows) > before.total("core", grows), "{grows} under {scheme}");
+        check_cuts(&experiment, &whole, (first..end).step_by(1499), scheme);
     }
 }
 
