@@ -628,14 +628,4 @@ mod tests {
     fn the_arguments_are_consistent() {
         super::Cli::command().debug_assert();
     }
-
-    #[test]
-    fn states_are_named_as_they_are_reported() {
-        assert_eq!(super::state("A:17"), Ok(super::State::Actual(17)));
-        assert_eq!(super::state("B:17:3"), Ok(super::State::Allowed(17, 3)));
-        assert_eq!(super::state("C:5"), Ok(super::State::Overtaking(5)));
-        for wrong in ["", "A", "A:x", "A:1:2", "B:1", "C:1:2", "D:1", "B:1:2:3"] {
-            assert!(super::state(wrong).is_err(), "{wrong}");
-        }
-    }
 }

@@ -302,13 +302,10 @@ fn faults_behind_a_buffer(product: Product) -> Vec<String> {
 
 fn faults_in_every_domain(product: Product) -> Vec<String> {
     let of_program = |(nth, path): (usize, String)| {
-        // Regions refuse bulk copies: tests/machine/bulk_copies.rs.
-        let copies = ["/bulk_", "/tensor_"].iter().any(|part| path.contains(part));
         let under = |(turn, scheme): (usize, &Arc<dyn Scheme>)| {
             // Regions need queues that survive and caches that do not; others are refused.
             let domains = match scheme.regions() {
                 _ if product == Product::InTurn && is_of_trees(&path) && !OF_TREES.contains(&scheme.name()) => &[],
-                Some(_) if copies => &[],
                 Some(_) => &DOMAINS[1..2],
                 None => product.of(nth + turn, &DOMAINS),
             };

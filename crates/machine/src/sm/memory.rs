@@ -121,8 +121,6 @@ fn in_reach(share: &Share<'_>, most: u64, mut f: impl FnMut(usize, &[u16; 64], u
 }
 
 /// Issues a warp's memory instruction of `lanes` (already guarded). The pc still points to it.
-// By itself, as a tick has no registers to spare for it.
-#[inline(never)]
 pub(super) fn issue_memory(
     warp: usize,
     lanes: u64,

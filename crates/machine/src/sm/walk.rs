@@ -696,7 +696,6 @@ impl Sm {
     }
 
     /// A warp's last lane has exited in `cycle`.
-    #[inline(never)]
     fn warp_exited(
         &mut self,
         warp: usize,
