@@ -256,13 +256,16 @@ impl FrontEndWaits {
             return false;
         }
         host.tell(&SmEvent::AtomicPerformed { warp: warp as u8 });
+        // Reductions of which no line is there have asked for nothing.
+        slot.under_way.turn = false;
         self.goes_on(warp)
     }
 
-    /// What the warp may have waited for is over: true when it did.
+    /// What the warp may have waited for is over: true when it did. It looks again.
     pub(super) fn goes_on(&mut self, warp: usize) -> bool {
         let waited = self.waiting >> warp & 1 == 1;
         self.waiting &= !(1 << warp);
+        self.full &= !(u64::from(waited) << warp);
         waited
     }
 
