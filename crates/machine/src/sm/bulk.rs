@@ -257,7 +257,7 @@ impl CopyEngine {
         cx: &mut Ctx<'_, Msg>,
     ) -> Option<usize> {
         let number = match front_end.present {
-            true => self.first_admitted(core, front_end, m)?,
+            true => self.held.first(&mut self.sending, &self.copies, core, front_end, m)?,
             false => *self.sending.front()?,
         };
         if !self.maps.is_empty() && self.send_map(core, memory, m, cx) {
@@ -330,27 +330,6 @@ impl CopyEngine {
             self.end(number, m.cycle, core, m.p.shared.bulk_arrive_cycles);
         }
         tickets.map(|_| warp)
-    }
-
-    /// The oldest copy that the front-end buffer lets go on.
-    #[cold]
-    fn first_admitted(
-        &mut self,
-        core: &mut IssueCore,
-        front_end: &mut FrontEndWaits,
-        m: &mut Moment<'_>,
-    ) -> Option<u16> {
-        let first = self.held.first(&mut self.sending, &self.copies, m.w.line_bytes, m.host);
-        let mut granted = self.held.take_granted();
-        while granted != 0 {
-            let warp = granted.trailing_zeros() as usize;
-            granted &= granted - 1;
-            core.slots[warp].under_way.turn = false;
-            if front_end.goes_on(warp) {
-                core.settle(warp, m.cycle, m.launches.of(&core.slots[warp]));
-            }
-        }
-        first
     }
 
     /// A load has no element in its tensor for the next bytes, or leaves them: how many of these are filled

@@ -23,7 +23,10 @@ use durawarp_kernel::memory::Medium;
 use durawarp_persist::handler::{SmEvent, SmOffer};
 
 use super::bulk_copy::{BulkCopy, CopyPart};
+use super::core::IssueCore;
+use super::front_end::FrontEndWaits;
 use super::handler_host::SmHost;
+use super::moment::Moment;
 
 /// Copies that the front-end buffer does not take yet, and what their warps have been told; warps as bits of
 /// their slots.
@@ -33,20 +36,16 @@ pub(super) struct HeldCopies {
     held: VecDeque<u16>,
     /// Warps that are noted as waiting for room.
     noted: u64,
-    /// Warps whose reductions have asked for leave, and have it.
+    /// Warps whose reductions have asked for leave.
     asked: u64,
-    leave: u64,
-    /// Warps that have got it since their SM was told last.
-    granted: u64,
 }
 
-value!(record HeldCopies { held, noted, asked, leave, granted });
+value!(record HeldCopies { held, noted, asked });
 
 impl HeldCopies {
     /// A warp issues reductions, which need leave of their own.
     pub(super) fn begin(&mut self, warp: u8) {
         self.asked &= !(1 << warp);
-        self.leave &= !(1 << warp);
     }
 
     /// The first copy of `sending` that may send its next part; those that may not are held.
@@ -54,9 +53,11 @@ impl HeldCopies {
         &mut self,
         sending: &mut VecDeque<u16>,
         copies: &[BulkCopy],
-        line_bytes: u32,
-        host: &mut SmHost,
+        core: &mut IssueCore,
+        front_end: &mut FrontEndWaits,
+        m: &mut Moment<'_>,
     ) -> Option<u16> {
+        let line_bytes = m.w.line_bytes;
         while let Some(&number) = sending.front() {
             let copy = &copies[usize::from(number)];
             // Of a copy whose map has not come nothing is known; what is filled or read enters no buffer.
@@ -67,12 +68,15 @@ impl HeldCopies {
             if !enters {
                 return Some(number);
             }
-            let warp = copy.warp;
-            let needs_leave = copy.bulk.kind == BulkKind::Reduce && self.leave >> warp & 1 == 0;
+            let (warp, index) = (copy.warp, usize::from(copy.warp));
+            let waits = copy.bulk.kind == BulkKind::Reduce && core.slots[index].under_way.turn;
             // Room comes first: with its leave a reduction begins a region.
-            if self.has_room(warp, host)
-                && (!needs_leave || self.has_leave(warp, (&*sending, copies), line_bytes, host))
+            if self.has_room(warp, m.host) && (!waits || self.has_leave(warp, (&*sending, copies), line_bytes, m.host))
             {
+                core.slots[index].under_way.turn &= !waits;
+                if waits && front_end.goes_on(index) {
+                    core.settle(index, m.cycle, m.launches.of(&core.slots[index]));
+                }
                 return Some(number);
             }
             sending.pop_front();
@@ -95,18 +99,10 @@ impl HeldCopies {
         }
         let waiting = self.held.iter().chain(sending).map(|&number| &copies[usize::from(number)]);
         let Some(lines) = lines_of(warp, waiting, line_bytes) else { return false };
-        // Whoever waits for its turn waits for room no more.
+        // A warp that waits for its turn no longer waits for room.
         self.entered(warp, host);
         self.asked |= 1 << warp;
-        let goes = host.allows(&SmOffer::Atomic { warp, lines: &lines, asks: true });
-        self.leave |= u64::from(goes) << warp;
-        self.granted |= u64::from(goes) << warp;
-        goes
-    }
-
-    /// Warps whose reductions have got leave since the last call.
-    pub(super) fn take_granted(&mut self) -> u64 {
-        std::mem::take(&mut self.granted)
+        host.allows(&SmOffer::Atomic { warp, lines: &lines, asks: true })
     }
 
     /// The buffer takes a line of the warp; else the warp is noted as waiting.
