@@ -1,14 +1,18 @@
 //! What a user measures stays what it was: the results of every scheme on five workloads, by their digests.
 //!
 //! `digests.txt` has a line a run: scheme, workload, core cycles, digest of all events and states, digest of the memory,
-//! and a hash of every statistic's value; then the machine and the readings, where they are not the defaults. A change that only rebuilds the house leaves all of them as they are; a change of the
-//! model writes its new lines there and says in its commit why.
+//! and a hash of every statistic's value; then the machine and the readings, where they are not the defaults.
+//! `digests_of_machines.txt` has the same of every built-in machine, by workloads that use what it has. A change that
+//! only rebuilds the house leaves all of them as they are; a change of the model writes its new lines there and says in
+//! its commit why.
 
+use durawarp::config::presets;
 use durawarp::outcome::{End, Outcome};
 use durawarp::run::Experiment;
 use durawarp::schemes::catalogue;
 
 const KNOWN: &str = include_str!("digests.txt");
+const KNOWN_OF_MACHINES: &str = include_str!("digests_of_machines.txt");
 
 /// Named readings, of the machine and of schemes, by whose mechanisms a default run does not go.
 const READINGS: [(&str, &str, &str, &[&str]); 24] = [
@@ -42,7 +46,8 @@ fn outcome(machine: &str, scheme: &str, workload: &str, readings: &[&str]) -> Ou
     // Its queues have to survive a power failure.
     let domain = (scheme == "light-wsp").then_some("persist.domain=adr");
     let recipe = Experiment::of(workload).machine(machine).scheme(scheme).profile("ci").reference(false);
-    let recipe = recipe.set("sm.count", 3).changes(domain).changes(readings);
+    let sms = presets::MACHINES.iter().any(|(name, _)| *name == machine).then_some("sm.count=3");
+    let recipe = recipe.changes(sms).changes(domain).changes(readings);
     recipe.run().unwrap_or_else(|faults| panic!("{faults}"))
 }
 
@@ -72,7 +77,7 @@ fn line(machine: &str, scheme: &str, workload: &str, readings: &[&str]) -> Strin
 
 fn assert_known<'a>(lines: &[String], known: impl Iterator<Item = &'a str>) {
     let known: Vec<&str> = known.collect();
-    assert!(lines == known, "lines of `digests.txt` differ; now:\n{}", lines.join("\n"));
+    assert!(lines == known, "known lines differ; now:\n{}", lines.join("\n"));
 }
 
 /// The lines of a workload, compared with those that are known.
@@ -116,4 +121,33 @@ fn named_readings_have_their_results() {
     };
     let lines: Vec<String> = READINGS.iter().map(of).collect();
     assert_known(&lines, KNOWN.lines().filter(|line| line.split(' ').count() > 6));
+}
+
+/// What a machine runs: scheme and workload.
+fn runs_of(machine: &str) -> &'static [(&'static str, &'static str)] {
+    const PLAIN: [(&str, &str); 2] = [("base", "gemm_tiled"), ("strict", "kv_store")];
+    // Products of matrices, copies in bulk and by tensor maps, too.
+    const TENSOR: [(&str, &str); 5] =
+        [PLAIN[0], PLAIN[1], ("base", "gemm_tensor"), ("base", "bulk_stream"), ("base", "tensor_transpose")];
+    const CORES: [(&str, &str); 2] = [("base", "hash"), ("sync", "kvlog")];
+    const CLUSTER: [(&str, &str); 2] = [("epoch", "hashmap_remote"), ("broi", "ycsb_remote")];
+    let is_cpu = presets::CPU_MACHINES.iter().any(|(name, _)| *name == machine);
+    let has_tensor_cores =
+        ["volta-", "ampere-", "ada-", "hopper-", "blackwell-"].iter().any(|of| machine.starts_with(of));
+    match machine {
+        presets::DEFAULT_CLUSTER => &CLUSTER,
+        _ if is_cpu => &CORES,
+        _ if has_tensor_cores => &TENSOR,
+        _ => &PLAIN,
+    }
+}
+
+#[test]
+fn every_built_in_machine_has_its_results() {
+    let of = |machine| {
+        let runs = runs_of(machine).iter();
+        runs.map(move |(scheme, workload)| format!("{machine} {}", line(machine, scheme, workload, &[])))
+    };
+    let lines: Vec<String> = presets::names().flat_map(of).collect();
+    assert_known(&lines, KNOWN_OF_MACHINES.lines());
 }
