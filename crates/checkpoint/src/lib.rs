@@ -96,6 +96,7 @@ impl StateWriter {
     }
 
     /// A whole number: seven bits a byte, the low ones first. 1 byte below 128.
+    #[inline]
     pub fn word(&mut self, mut word: u64) {
         while word >= 0x80 {
             self.bytes.push(word as u8 | 0x80);
@@ -155,7 +156,18 @@ impl<'a> StateReader<'a> {
     ///
     /// # Errors
     /// It does not fit 64 bits; the bytes end in it.
+    #[inline]
     pub fn word(&mut self) -> Result<u64, LoadFault> {
+        // Most are: tables of machines that hardly ran are megabytes of zeros.
+        if let &[byte @ 0..0x80, ref left @ ..] = self.bytes {
+            self.bytes = left;
+            return Ok(u64::from(byte));
+        }
+        self.long_word()
+    }
+
+    /// A whole number of several bytes.
+    fn long_word(&mut self) -> Result<u64, LoadFault> {
         let mut word = 0;
         for shift in (0..64).step_by(7) {
             let byte = self.bytes(1)?[0];

@@ -229,8 +229,8 @@ impl HomeSlice {
 
     /// Every line with bytes that memory does not have yet: address, content, dirty bytes. Owners may have
     /// newer ones.
-    pub fn dirty_lines(&self) -> impl Iterator<Item = (u64, &[u8], u128)> {
-        self.directory.dirty_lines().map(|(line, bytes)| (line, bytes, CPU_LINE_MASK))
+    pub fn dirty_lines(&self) -> Vec<(u64, &[u8], u128)> {
+        self.directory.dirty_lines().map(|(line, bytes)| (line, bytes, CPU_LINE_MASK)).collect()
     }
 
     /// Writes that wait for credit to their controller, in the order in which they will leave.

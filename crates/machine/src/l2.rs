@@ -196,8 +196,8 @@ impl L2Slice {
     }
 
     /// Every line with bytes that memory does not have yet: address, content, dirty bytes.
-    pub fn dirty_lines(&self) -> impl Iterator<Item = (u64, &[u8; MAX_LINE_BYTES], u128)> {
-        self.array.dirty_lines()
+    pub fn dirty_lines(&self) -> Vec<(u64, &[u8; MAX_LINE_BYTES], u128)> {
+        self.array.dirty_lines().collect()
     }
 
     /// Does what the handler has asked for: write-backs, moves of bytes, messages.

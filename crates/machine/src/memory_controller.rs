@@ -142,8 +142,8 @@ impl MemoryController {
     }
 
     /// Lines of persistent memory of which its DRAM cache has newer bytes.
-    pub fn dirty_lines(&self) -> impl Iterator<Item = (u64, Box<Line>)> {
-        self.dram_cache.iter().flat_map(|cache| cache.dirty_lines(&self.channel.images))
+    pub fn dirty_lines(&self) -> Vec<(u64, Box<Line>)> {
+        self.dram_cache.iter().flat_map(|cache| cache.dirty_lines(&self.channel.images)).collect()
     }
 
     /// The journal it kept.

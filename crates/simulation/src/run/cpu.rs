@@ -18,6 +18,7 @@ use crate::assemble::{Assembly, CpuLoad, FormedProcess, Persistency, TOUCHED_BYT
 use crate::config::CpuMachine;
 use crate::outcome::{self, End, FileOutcome, Machine, Outcome, ProcessOutcome};
 use crate::run::regions_of_cores::formed_process;
+use durawarp_base::sparse;
 use durawarp_base::stats::Table;
 use durawarp_engine::Timebase;
 use durawarp_kernel::memory::FlatMemory;
@@ -404,7 +405,7 @@ pub(super) fn digest_of(memory: &FlatMemory, touched: &[(u64, u64)]) -> u64 {
         for address in (*start..start + bytes).step_by(TOUCHED_BYTES as usize) {
             // Windows are whole pages, and so are these.
             let page = memory.slice(address, TOUCHED_BYTES as usize).unwrap_or_default();
-            if page.iter().any(|byte| *byte != 0) {
+            if sparse::pages(page).next().is_some() {
                 add(address);
                 let (words, _) = page.as_chunks();
                 words.iter().for_each(|word| add(u64::from_le_bytes(*word)));
