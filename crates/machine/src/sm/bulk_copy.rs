@@ -3,6 +3,7 @@
 //! Invariant: parts leave in the order of addresses, and together they are the copy.
 
 use durawarp_checkpoint::value;
+use durawarp_kernel::fault::{FaultKind, ProgramFault};
 use durawarp_kernel::ir::Bulk;
 use durawarp_kernel::tensor_map::{MAP_BYTES, TileRun};
 use durawarp_kernel::traced::TracedCopy;
@@ -10,6 +11,8 @@ use durawarp_kernel::warp::{BulkOperands, SharedPiece};
 use smallvec::SmallVec;
 
 use super::copies::Ticket;
+use super::launches::LaunchTable;
+use super::slots::{Fault, WarpSlot};
 use crate::remote::ClusterCta;
 
 /// A bulk copy under way.
@@ -58,6 +61,57 @@ impl BulkCopy {
                 CopyPart::of_run(TileRun { global, bytes }, at, line_bytes)
             }
         }
+    }
+
+    /// A copy of which nothing has left: the warp slot, lane and instruction that issue it, whether it goes
+    /// to shared memory at home and to which other CTAs, and at which barriers it completes there.
+    pub(super) fn new(
+        (warp, lane, pc): (u8, u8, u32),
+        (bulk, operands): (Bulk, BulkOperands),
+        tickets: Option<[Ticket; 2]>,
+        (home, peers): (bool, SmallVec<[ClusterCta; 2]>),
+        (home_barriers, barriers): (u8, SmallVec<[ClusterCta; 2]>),
+        traced: Option<&TracedCopy>,
+    ) -> Self {
+        BulkCopy {
+            warp,
+            lane,
+            pc,
+            bulk,
+            operands,
+            sent: 0,
+            left: 0,
+            tickets,
+            home,
+            peers,
+            barriers,
+            home_barriers,
+            apart: 0,
+            landed: false,
+            map: operands.unread.map(|_| MapRead::new()),
+            traced: traced.cloned().map(Box::new),
+        }
+    }
+
+    /// All of its map has come: what it copies is known.
+    ///
+    /// # Errors
+    /// What is wrong with the map, or with the copy.
+    #[cold]
+    pub(super) fn know(&mut self, slots: &[WarpSlot], launches: &LaunchTable) -> Result<(), Fault> {
+        let Some(map) = &self.map else { unreachable!("a map came that was not read") };
+        let launch = launches.of(&slots[usize::from(self.warp)]);
+        let known = self.operands.with_map(self.bulk, &map.bytes, launch);
+        let (bulk, operands) = known.map_err(|kind| self.fault(kind, slots, launches))?;
+        (self.bulk, self.operands, self.map) = (bulk, operands, None);
+        Ok(())
+    }
+
+    /// A fault of its instruction.
+    #[cold]
+    pub(super) fn fault(&self, kind: FaultKind, slots: &[WarpSlot], launches: &LaunchTable) -> Fault {
+        let slot = &slots[usize::from(self.warp)];
+        Box::new(ProgramFault::new(kind, launches.of(slot), &slot.warp, self.pc, u32::from(self.lane)))
     }
 
     /// Where `bytes` bytes from its byte `at` on lie in shared memory, where it says.

@@ -8,6 +8,7 @@
 use crate::coalescer::LineAccess;
 use crate::msg::{Atomics, Payload, sectors_touched};
 use durawarp_kernel::ir::{BulkKind, MemKind};
+use durawarp_kernel::memory::Medium;
 use durawarp_kernel::warp::SharedPiece;
 use durawarp_persist::handler::SmEvent;
 use durawarp_persist::vocab::StoreClass;
@@ -84,4 +85,11 @@ pub(super) fn send_line(
     m.host.store_waits = false;
     m.record.place = None;
     Some(lsu.end_bulk())
+}
+
+/// A line has to wait until those before it are durable, as a store of its scheme would.
+pub(super) fn waits_for_durable(copy: &BulkCopy, part: LinePart, core: &IssueCore, m: &Moment<'_>) -> bool {
+    let under_way = core.slots[usize::from(copy.warp)].under_way;
+    let idle = under_way.is_performed() && under_way.persists == 0;
+    m.host.wants.stores_wait && Medium::of(part.line) == Medium::Nvm && !idle
 }

@@ -28,8 +28,8 @@ use durawarp_kernel::semantics::atomic::{complete_bytes, swap_pair, try_atomic};
 use durawarp_kernel::warp::Warp;
 use durawarp_persist::handler::SmEvent;
 
-use super::bulk::CopyEngine;
 use super::bulk_peers::perform_part;
+use super::bulk_table::CopyTable;
 use super::core::IssueCore;
 use super::cta::CtaSlot;
 use super::handler_host::SmHost;
@@ -119,38 +119,38 @@ pub(super) fn end_access(access: &RemoteAccess, core: &mut IssueCore, launches: 
 /// Parts of copies leave for other SMs.
 #[inline]
 pub(super) fn send_parts(
-    engine: &mut CopyEngine,
+    copies: &mut CopyTable,
     core: &IssueCore,
     remote: &mut RemoteQueues,
     m: &Moment<'_>,
     cx: &mut Ctx<'_, Msg>,
 ) {
-    if !engine.parts.is_empty() {
-        send_all_parts(engine, core, remote, m, cx);
+    if !copies.parts.is_empty() {
+        send_all_parts(copies, core, remote, m, cx);
     }
 }
 
 #[inline(never)]
 fn send_all_parts(
-    engine: &mut CopyEngine,
+    copies: &mut CopyTable,
     core: &IssueCore,
     remote: &mut RemoteQueues,
     m: &Moment<'_>,
     cx: &mut Ctx<'_, Msg>,
 ) {
-    let mut leaving = std::mem::take(&mut engine.parts.leaving);
+    let mut leaving = std::mem::take(&mut copies.parts.leaving);
     for part in leaving.drain(..) {
         let cta = usize::from(core.slots[usize::from(part.from.warp)].cta);
         let Some(seat) = &core.ctas[cta].seat else { unreachable!("a CTA of a cluster has its seat") };
         let sm = seat.sms[part.to.rank as usize];
         // Bytes of global memory take no time of the link, and their turn there.
-        let bytes = if engine.reads_shared(part.from.copy) { part.bytes() } else { 0 };
+        let bytes = if copies.reads_shared(part.from.copy) { part.bytes() } else { 0 };
         let leaves = remote.take_link(bytes, m.p.shared.cluster_bytes, m.cycle);
         let delay = leaves.map_or(0, |leaves| m.w.clock.cycles(u64::from(leaves)) - cx.now());
         m.w.ports.to_sm(sm).send(SmMsg::Copied(part), delay, cx);
     }
     // The list is used again.
-    engine.parts.leaving = leaving;
+    copies.parts.leaving = leaving;
 }
 
 /// A part of another SM's copy is here.

@@ -295,7 +295,7 @@ impl Sm {
             // Copies go on by themselves: of their instructions only those wait that ask for their end.
             Op::BulkGroups(step) => {
                 slot.warp.advance();
-                if lanes != 0 { self.engine.step_groups(warp, step) } else { None }
+                if lanes != 0 { self.engine.copies.step_groups(warp, step) } else { None }
             }
             Op::Bulk(bulk) => {
                 let cta = &self.core.ctas[usize::from(slot.cta)];
@@ -390,7 +390,7 @@ impl Sm {
     #[inline]
     fn send_parts(&mut self, cycle: u32, launches: &LaunchTable, cx: &mut Ctx<'_, Msg>) {
         let remote = &mut self.lsu.remote;
-        send_parts(&mut self.engine, &self.core, remote, &moment!(self, cycle, launches), cx);
+        send_parts(&mut self.engine.copies, &self.core, remote, &moment!(self, cycle, launches), cx);
     }
 
     /// A part of a copy is in another SM.
@@ -401,7 +401,7 @@ impl Sm {
         launches: &LaunchTable,
         cx: &mut Ctx<'_, Msg>,
     ) {
-        match self.engine.part_came(part, &mut self.core, launches) {
+        match self.engine.copies.part_came(part, &mut self.core, launches) {
             Ok(None) => {}
             Ok(Some(warp)) => self.resume(warp, cycle, launches, cx),
             Err(fault) => self.fail(*fault, cx),
@@ -505,7 +505,7 @@ impl Sm {
     #[inline(never)]
     pub(super) fn step_engine(&mut self, cycle: u32, launches: &LaunchTable, cx: &mut Ctx<'_, Msg>) {
         loop {
-            match self.engine.land(cycle, &mut self.core, launches, self.w.index) {
+            match self.engine.copies.land(cycle, &mut self.core, launches, self.w.index) {
                 Ok(None) => break,
                 Ok(Some(warp)) => self.resume(warp, cycle, launches, cx),
                 Err(fault) => {
@@ -574,7 +574,7 @@ impl Sm {
             Wait::Copies(kept) if self.core.copies.groups[warp].are_complete(kept) => {
                 self.core.settle(warp, cycle, launch);
             }
-            wait @ (Wait::Bulk(_) | Wait::BulkReads(_)) if self.engine.lets_go(warp, wait) => {
+            wait @ (Wait::Bulk(_) | Wait::BulkReads(_)) if self.engine.copies.lets_go(warp, wait) => {
                 self.core.settle(warp, cycle, launch);
             }
             Wait::BulkDurable if slot.under_way.bulk == 0 && slot.under_way.persists == 0 => {
