@@ -39,7 +39,7 @@ use super::super::tensor_memory::TensorMemory;
 use super::canonical::canon32;
 use super::rounding::plus;
 use super::shared_matrix::SharedMatrix;
-use super::tensor_core::{TensorMisfit, TensorValues, matrix_of};
+use super::tensor_operands::{TensorMisfit, TensorValues, matrix_of};
 use super::tiny::{ROW_BYTES, packed_values, scale_factor, shared_line, tensor_line};
 
 /// Rows of d and of a that a CTA has.

@@ -18,7 +18,7 @@ use super::super::tensor_memory::{TENSOR_LANES, TensorMemory};
 use super::Frame;
 use super::matrix_group::CHUNK_BYTES;
 use super::shared_matrix::SharedMatrix;
-use super::tensor_core::{TensorMisfit, matrix_of};
+use super::tensor_operands::{TensorMisfit, matrix_of};
 use super::tiny::spread_out;
 
 /// Columns of a chunk.

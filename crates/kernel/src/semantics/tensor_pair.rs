@@ -22,7 +22,8 @@ use super::super::ir::{GroupElements, LANES, TensorKind};
 use super::super::tensor_memory::TensorMemory;
 use super::V32;
 use super::scaled::{RowBytes, ScaledOperands, multiply_scaled_rows};
-use super::tensor_core::{TensorMisfit, TensorOperands, TensorValues, multiply_rows};
+use super::tensor_core::multiply_rows;
+use super::tensor_operands::{TensorMisfit, TensorOperands, TensorValues};
 
 /// The columns of b that a CTA has, as registers, or of scaled blocks as the words of one column behind the
 /// other: a copy, by which it may travel.
