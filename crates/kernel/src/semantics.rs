@@ -37,6 +37,7 @@ pub(super) mod phase;
 mod portable;
 mod rounding;
 mod scaled;
+mod scaled_shape;
 mod shared_matrix;
 mod surface;
 mod tensor_copy;
