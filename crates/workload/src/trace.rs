@@ -18,7 +18,7 @@
 //! | `beside` | what a file says of that |
 //! | `layout` | addresses of the trace to addresses of the machine |
 //! | `code`, `opcodes`, `products`, `opcode_table` | instructions as the machine executes them |
-//! | `asynchronous`, `tensor_memory` | the same of those that go on beside their warp |
+//! | `asynchronous`, `barrier_steps`, `sends`, `tensor_memory` | the same of those that go on beside their warp |
 //! | `labels` | what a scheme needs to know |
 //! | `file` | a kernel's file of whatever kind |
 //! | `header`, `instruction`, `words`, `list`, `lines`, `faults` | the format as text |
@@ -32,6 +32,7 @@
 //! zeros, loops are as long as in the trace), texture and surface accesses, the time of copies.
 
 mod asynchronous;
+mod barrier_steps;
 mod beside;
 pub(crate) mod choice;
 mod code;
@@ -53,6 +54,7 @@ mod opcodes;
 mod operands;
 mod plan;
 mod products;
+mod sends;
 mod source;
 mod survey;
 mod tensor_memory;

@@ -8,9 +8,10 @@
 //!
 //! Source: Accel-Sim 2.0, `trace_parser.cc` and `trace_driven.cc`.
 
-use super::asynchronous::{BarrierStep, rank_and_byte};
+use super::barrier_steps::BarrierStep;
 use super::code::{COPIES, TraceVariant};
 use super::instruction::TraceLine;
+use super::sends::rank_and_byte;
 use super::words::CopyWords;
 use durawarp_kernel::cluster::MAX_CLUSTER;
 use durawarp_kernel::ir::BulkKind;

@@ -18,9 +18,8 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::asynchronous::{
-    AsyncStep, BarrierStep, BarrierUse, copy_instruction, copy_wait, place_of, send_instruction,
-};
+use super::asynchronous::{AsyncStep, copy_instruction, copy_wait};
+use super::barrier_steps::{BarrierStep, BarrierUse, place_of};
 use super::group_products::GroupShape;
 use super::header::TraceHeader;
 use super::instruction::{TraceLine, register_after};
@@ -29,6 +28,7 @@ use super::opcode_table::OpcodeTable;
 use super::opcodes::{Operation, operation_of, registers_written, width_of};
 use super::operands::operand_reads;
 use super::products::MatrixProduct;
+use super::sends::send_instruction;
 use super::tensor_memory::{TensorUse, Transfer};
 use durawarp_kernel::ir::{
     AddressIn, AtomOp, Barrier, BarrierRed, BulkKind, BulkStep, CONST, CacheOp, Class, ConstSource, CopyStep, Elem,

@@ -4,11 +4,13 @@
 //! Source: Accel-Sim 2.0, `trace_driven.cc`. Stores of the copy engine are plain stores to a scheme, whatever
 //! labels say of their range.
 
-use super::asynchronous::{AsyncStep, BarrierStep, BarrierUse, rank_and_byte, send_address, sent_to, shared_address};
+use super::asynchronous::AsyncStep;
+use super::barrier_steps::{BarrierStep, BarrierUse};
 use super::beside::GroupOf;
 use super::code::TraceVariant;
 use super::cta::{AddressPlaces, CtaWalk, WarpWalk};
 use super::instruction::TraceLine;
+use super::sends::{rank_and_byte, send_address, sent_to, shared_address};
 use super::tensor_memory::{TensorUse, committed_to};
 use durawarp_kernel::host::GlobalRange;
 use durawarp_kernel::ir::BulkKind;
