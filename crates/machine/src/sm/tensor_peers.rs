@@ -1,6 +1,6 @@
 //! What an SM keeps of pairs of CTAs in tensor memory: who asks for columns of both, products and copies
 //! whose answers are under way, arrivals that wait for these, and where the other CTA is. What becomes of it
-//! is in `tensor_pair`.
+//! is in `tensor_pair`, `tensor_columns` and `tensor_work`.
 //!
 //! Invariant: work of a CTA is answered, and its own part done, in the order of issue; messages leave in the
 //! event in which they are made.
@@ -10,13 +10,14 @@ use std::collections::VecDeque;
 use durawarp_checkpoint::value;
 use durawarp_engine::Ctx;
 use durawarp_kernel::cluster::peer_of;
-use durawarp_kernel::fault::FaultKind;
+use durawarp_kernel::fault::{FaultKind, ProgramFault};
 use durawarp_kernel::launch::Launch;
 
 use super::cta::CtaSlot;
 use super::launches::LaunchTable;
 use super::parameters::TensorSpec;
 use super::record::Record;
+use super::slots::{Fault, WarpSlot};
 use super::wiring::{SmParameters, SmWiring};
 use crate::coalescer::lanes_of;
 use crate::msg::{Msg, SmMsg};
@@ -125,6 +126,11 @@ impl PairUnit {
         self.leaving.extend(words);
     }
 
+    /// Says a word to the peer of a CTA; `from` is the own SM.
+    pub(super) fn tell(&mut self, place: PairPlace, from: u16, word: PairWord) {
+        self.leaving.push((place.sm, Box::new(PairMessage { to: place.peer, from, word })));
+    }
+
     /// Sends what leaves in this event.
     #[inline]
     pub(super) fn send(&mut self, w: &SmWiring, cx: &mut Ctx<'_, Msg>) {
@@ -183,7 +189,7 @@ impl<'a> PairScope<'a> {
     ///
     /// # Errors
     /// The cluster has none.
-    pub(super) fn place(&self, cta: &CtaSlot) -> Result<PairPlace, FaultKind> {
+    fn place(&self, cta: &CtaSlot) -> Result<PairPlace, FaultKind> {
         let (launch, number) = (self.launch(cta), self.record.launch(cta.launch));
         let rank = cta.seat.as_ref().map_or(0, |seat| seat.rank);
         let peer =
@@ -193,6 +199,27 @@ impl<'a> PairScope<'a> {
         let own = ClusterCta { launch: number, cta: cta.cta, rank };
         let first = (self.here, rank) < (sm, peer);
         Ok(PairPlace { own, peer: seat.peer(launch, number, cta.cta, peer), sm, first })
+    }
+
+    /// The CTA slot of a warp, and where it and its peer are.
+    ///
+    /// # Errors
+    /// The cluster has none, at the warp's instruction.
+    pub(super) fn place_of(
+        &self,
+        warp: usize,
+        slots: &[WarpSlot],
+        ctas: &[CtaSlot],
+    ) -> Result<(usize, PairPlace), Fault> {
+        let cta = usize::from(slots[warp].cta);
+        let place = self.place(&ctas[cta]).map_err(|kind| self.fault(&slots[warp], kind))?;
+        Ok((cta, place))
+    }
+
+    /// A fault of a warp slot's instruction.
+    pub(super) fn fault(&self, slot: &WarpSlot, kind: FaultKind) -> Fault {
+        let lane = slot.warp.live().trailing_zeros().min(31);
+        Box::new(ProgramFault::new(kind, self.launches.of(slot), &slot.warp, slot.warp.pc(), lane))
     }
 
     /// Barriers of other CTAs of a cluster, by their ranks.

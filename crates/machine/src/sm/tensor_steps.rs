@@ -16,9 +16,10 @@ use super::launches::LaunchTable;
 use super::moment::Moment;
 use super::slots::Fault;
 use super::tensor_memory::DueArrival;
-use super::tensor_pair::{self, arrive_in};
+use super::tensor_pair::arrive_in;
 use super::tensor_peers::PairScope;
 use super::wait::Wait;
+use super::{tensor_columns, tensor_work};
 
 /// An instruction of a warp, issued.
 pub(super) struct TensorIssue<'a> {
@@ -61,7 +62,7 @@ pub(super) fn step_tensor(core: &mut IssueCore, issue: TensorIssue<'_>, m: &mut 
                 let other = usize::from(other);
                 let launch = launches.of(&core.slots[other]);
                 if launch.kernel.code[core.slots[other].warp.pc() as usize].op == Op::Tensor(TensorStep::AllocatePair) {
-                    tensor_pair::had(core, other, columns, cycle, scope)?;
+                    tensor_columns::had(core, other, columns, cycle, scope)?;
                     continue;
                 }
                 allocate_columns(core, other, columns, launch)?;
@@ -109,20 +110,20 @@ pub(super) fn step_tensor(core: &mut IssueCore, issue: TensorIssue<'_>, m: &mut 
         // It waits in any case: the peer's answer comes over the link.
         TensorStep::AllocatePair => {
             let columns = slot.warp.columns_to_allocate(inst, launch, lanes)?;
-            tensor_pair::ask(core, warp, columns, cycle, scope)?;
+            tensor_columns::ask(core, warp, columns, cycle, scope)?;
             return Ok(false);
         }
         TensorStep::MultiplyPair(kind) => {
             read_factors(warp, slot, &mut core.ctas[cta], launch, host, |warp, read| {
                 warp.each_tensor_read(inst, (kind, true), launch, lanes, read)
             })?;
-            tensor_pair::multiply(core, warp, (inst, kind, lanes), cycle, scope)?;
+            tensor_work::multiply(core, warp, (inst, kind, lanes), cycle, scope)?;
         }
         TensorStep::CopyPair(copy) => {
             read_factors(warp, slot, &mut core.ctas[cta], launch, host, |warp, read| {
                 warp.each_copy_read(inst, copy, launch, lanes, read)
             })?;
-            tensor_pair::copy(core, warp, (inst, copy, lanes), cycle, scope)?;
+            tensor_work::copy(core, warp, (inst, copy, lanes), cycle, scope)?;
         }
         TensorStep::CommitTo => commit(core, warp, inst, lanes, cycle, scope)?,
         TensorStep::Traced(step) => step_traced(core, (warp, step, inst.imm as u32), (cycle, latency), scope)?,
@@ -193,7 +194,7 @@ fn step_traced(
         }
     };
     if step.is_paired() {
-        return tensor_pair::occupy(core, warp, times, cycle, scope);
+        return tensor_work::occupy(core, warp, times, cycle, scope);
     }
     core.tensor.multiply(cta, times, cycle);
     Ok(())
