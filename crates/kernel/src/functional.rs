@@ -25,6 +25,7 @@ mod copies;
 #[allow(clippy::result_large_err, reason = "a fault ends the run: it is made once")]
 mod cta;
 mod interface;
+mod memories;
 mod pairs;
 pub mod races;
 pub mod scrutiny;
@@ -34,6 +35,7 @@ mod tensor;
 mod unbegun;
 mod under_way;
 pub mod unwritten;
+mod watched;
 
 use std::collections::BTreeMap;
 use std::ops::Range;

@@ -9,7 +9,8 @@ use super::super::memory::{FlatMemory, Medium, SHARED_WINDOW, resolve_generic};
 use super::super::warp::{Warp, lanes_of};
 use super::cluster::Peers;
 use super::interface::{AccessKind, Event, Observer, WarpAccess, Writer};
-use super::spaces::{Memories, Site, Watcher, in_space};
+use super::memories::{Memories, Site, Watcher};
+use super::spaces::in_space;
 
 /// Executes a memory instruction on `lanes`, of which there is one at least.
 pub(super) fn execute(

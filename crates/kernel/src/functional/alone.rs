@@ -15,7 +15,7 @@ use super::super::launch::Launch;
 use super::super::memory::{FlatMemory, resolve_generic};
 use super::super::warp::{Path, Warp, lanes_of};
 use super::access::execute;
-use super::spaces::Memories;
+use super::memories::Memories;
 
 /// Warp instructions of the first attempt to learn a loop; each further one takes [`LONGER`] times as many.
 const FIRST: usize = 1 << 8;

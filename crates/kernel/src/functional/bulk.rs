@@ -16,7 +16,7 @@ use super::super::tensor_map::MAP_BYTES;
 use super::super::warp::{BulkOperands, SharedPiece, Warp};
 use super::cluster::Peers;
 use super::interface::{AccessKind, Event, Observer, WarpAccess, Writer};
-use super::spaces::{Memories, Watcher};
+use super::memories::{Memories, Watcher};
 use super::unbegun::Unbegun;
 
 /// Operands were checked.

@@ -22,8 +22,8 @@ use super::bulk::{execute_bulk, tell_bulk};
 use super::cluster::{Cluster, Peers, Seat};
 use super::convergence::whole;
 use super::interface::{Counts, Event, Limits, Observer, RunError, SLICE, Start, Starts, Writer};
+use super::memories::{Memories, Watcher};
 use super::pairs::step_pair;
-use super::spaces::{Memories, Watcher};
 use super::tensor::step_tensor;
 use super::unbegun::Unbegun;
 

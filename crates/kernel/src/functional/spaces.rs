@@ -1,50 +1,23 @@
-//! The memories that a warp of the functional driver reaches, and accesses to one of them: addresses to
-//! bytes, with bounds and alignment checks.
+//! Accesses of a warp of the functional driver to one memory: addresses to bytes, with checks of alignment
+//! and bounds. The memories are in `memories`, what an observer is told in `watched`.
 //!
 //! When the lanes of an access lie within 64 KiB of one range (nearly always), the warp reads or writes that
 //! stretch of memory in place. Otherwise each lane's bytes are copied apart.
+//!
+//! Source: PTX ISA 5.1 (state spaces), 9.7.9. Invariants: lanes that store to one place do so in their order;
+//! each lane of an atomic sees what those before it left; an observer is told before bytes change.
 
 use super::super::fault::{FaultKind, ProgramFault};
-use super::super::ir::{AtomOp, Inst, Mem, MemKind, PhaseOp, Space};
-use super::super::launch::Launch;
-use super::super::memory::FlatMemory;
+use super::super::ir::{Inst, Mem, MemKind, Space};
 use super::super::semantics::atomic::complete_bytes;
 use super::super::warp::{Warp, lanes_of};
-use super::cluster::Peers;
-use super::interface::{AccessKind, Event, WarpAccess};
+use super::memories::{Memories, Site, misaligned, out_of_bounds, read, unmapped, write};
+use super::watched::watch;
 
 /// Bytes of an `mbarrier`.
 const BARRIER_BYTES: usize = 8;
 
-/// The memories that a warp can reach.
-pub(super) struct Memories<'a> {
-    pub(super) global: &'a mut FlatMemory,
-    pub(super) shared: &'a mut [u8],
-    /// `local_bytes` of each thread of the CTA in turn.
-    pub(super) local: &'a mut [u8],
-    /// Who is told of accesses.
-    pub(super) watcher: Option<Watcher<'a>>,
-    /// Other CTAs of the cluster, whose shared memory it reaches.
-    pub(super) peers: Option<Peers<'a>>,
-}
-
-/// An observer, and whose accesses it is told of.
-pub(super) struct Watcher<'a> {
-    pub(super) observer: &'a mut dyn FnMut(Event<'_>),
-    /// It wants to know which writes change something.
-    pub(super) changes: bool,
-    pub(super) cta: u64,
-    pub(super) warp: u32,
-    /// The CTA whose shared memory it is.
-    pub(super) owner: u64,
-}
-
-/// Where an access happens, for a fault.
-pub(super) struct Site<'a> {
-    pub(super) launch: &'a Launch,
-    pub(super) pc: u32,
-}
-
+/// Performs an access of these lanes to one space.
 #[allow(clippy::too_many_arguments)]
 pub(super) fn in_space(
     warp: &mut Warp,
@@ -204,60 +177,6 @@ fn complete(
     Ok(())
 }
 
-/// Tells the observer of an access that is about to happen; of an asynchronous copy both of its sides.
-#[cold]
-#[allow(clippy::too_many_arguments)]
-fn watch(
-    warp: &Warp,
-    inst: &Inst,
-    mem: Mem,
-    space: Space,
-    lanes: u64,
-    addresses: &[u64; 64],
-    site: &Site<'_>,
-    memories: &mut Memories<'_>,
-) {
-    let (launch, pc) = (site.launch, site.pc);
-    let bytes = launch.access_bytes(inst, mem);
-    let wants_changes = memories.watcher.as_ref().is_some_and(|watcher| watcher.changes);
-    let (kind, changes) = match mem.kind {
-        MemKind::Load | MemKind::Texture(_) | MemKind::Matrix(_) | MemKind::Copy => (AccessKind::Read, 0),
-        MemKind::Store if !wants_changes => (AccessKind::Write, lanes),
-        MemKind::Store => {
-            // Compared before it happens: afterwards nobody knows what was there.
-            let mut data = [0; 64 * 16];
-            let offset: [u16; 64] = std::array::from_fn(|lane| (lane * 16) as u16);
-            warp.gather(inst, launch, lanes, &offset, &mut data);
-            let stays = |lane: usize| {
-                let there = read(memories, launch, space, addresses[lane], bytes as usize);
-                there == Some(&data[lane * 16..lane * 16 + bytes as usize])
-            };
-            let changes = lanes_of(lanes).filter(|&lane| !stays(lane)).fold(0, |all, lane| all | 1 << lane);
-            (AccessKind::Write, changes)
-        }
-        // A barrier begins whatever was there.
-        MemKind::Reduction if mem.atom == AtomOp::Phase(PhaseOp::Begin) => (AccessKind::Write, lanes),
-        MemKind::Atomic | MemKind::Reduction => (AccessKind::Atomic, lanes),
-    };
-    // Borrowed last, since `read` takes all memories.
-    let Some(Watcher { observer, cta, warp: number, owner, .. }) = &mut memories.watcher else { return };
-    let space = if space == Space::Generic { Space::Global } else { space };
-    let (cta, number, owner) = (*cta, *number, *owner);
-    let access = WarpAccess { cta, warp: number, owner, pc, space, kind, lanes, addresses, bytes, changes };
-    let MemKind::Copy = mem.kind else { return observer(Event::Accessed(&access)) };
-    let targets = warp.copy_targets(inst, launch, lanes);
-    // A lane may read fewer bytes than it writes, or none.
-    let mut left = targets.reading(lanes);
-    while left != 0 {
-        let bytes = targets.bytes[left.trailing_zeros() as usize];
-        let alike = lanes_of(left).filter(|&lane| targets.bytes[lane] == bytes).fold(0, |all, lane| all | 1 << lane);
-        observer(Event::Accessed(&WarpAccess { lanes: alike, bytes: u32::from(bytes), ..access }));
-        left &= !alike;
-    }
-    let (space, kind, changes) = (Space::Shared, AccessKind::Write, lanes);
-    observer(Event::Accessed(&WarpAccess { space, kind, addresses: &targets.to, changes, ..access }));
-}
-
 /// The least and the greatest address of `lanes`, and the union of their bits.
 fn extent(lanes: u64, addresses: &[u64; 64]) -> (u64, u64, u64) {
     let (mut low, mut high, mut all) = (u64::MAX, 0, 0);
@@ -277,91 +196,4 @@ fn extent(lanes: u64, addresses: &[u64; 64]) -> (u64, u64, u64) {
 /// Addresses relative to the lowest; those of other lanes mean nothing.
 fn offsets(addresses: &[u64; 64], low: u64) -> [u16; 64] {
     addresses.map(|address| address.wrapping_sub(low) as u16)
-}
-
-fn read<'m>(memories: &'m Memories<'_>, launch: &'m Launch, space: Space, at: u64, bytes: usize) -> Option<&'m [u8]> {
-    let of = |memory: &'m [u8]| memory.get(usize::try_from(at).ok()?..usize::try_from(at).ok()?.checked_add(bytes)?);
-    match space {
-        Space::Global | Space::Generic => memories.global.slice(at, bytes),
-        Space::Shared => of(memories.shared),
-        Space::Local => of(memories.local),
-        Space::Const => of(&launch.const_bank),
-    }
-}
-
-fn write<'m>(memories: &'m mut Memories<'_>, space: Space, at: u64, bytes: usize) -> Option<&'m mut [u8]> {
-    let start = usize::try_from(at).ok()?;
-    let range = start..start.checked_add(bytes)?;
-    match space {
-        Space::Global | Space::Generic => memories.global.slice_mut(at, bytes),
-        Space::Shared => memories.shared.get_mut(range),
-        Space::Local => memories.local.get_mut(range),
-        Space::Const => None,
-    }
-}
-
-fn name(space: Space) -> &'static str {
-    match space {
-        Space::Global | Space::Generic => "global",
-        Space::Shared => "shared",
-        Space::Local => "local",
-        Space::Const => "const",
-    }
-}
-
-#[cold]
-fn misaligned(
-    warp: &Warp,
-    lanes: u64,
-    addresses: &[u64; 64],
-    bytes: usize,
-    space: Space,
-    site: &Site<'_>,
-) -> ProgramFault {
-    let lane = lanes_of(lanes).find(|&lane| addresses[lane] & (bytes as u64 - 1) != 0).unwrap_or(0);
-    let kind = FaultKind::Misaligned { address: addresses[lane], bytes: bytes as u32, space: name(space) };
-    ProgramFault::new(kind, site.launch, warp, site.pc, lane as u32)
-}
-
-#[cold]
-fn out_of_bounds(
-    warp: &Warp,
-    lanes: u64,
-    bytes: usize,
-    space: Space,
-    site: &Site<'_>,
-    fits: impl Fn(usize) -> bool,
-    addresses: &[u64; 64],
-) -> ProgramFault {
-    let lane = lanes_of(lanes).find(|&lane| !fits(lane)).unwrap_or(0);
-    let hint = format!("a thread has {} bytes", site.launch.kernel.local_bytes);
-    let kind = FaultKind::OutOfBounds { address: addresses[lane], bytes: bytes as u32, space: name(space), hint };
-    ProgramFault::new(kind, site.launch, warp, site.pc, lane as u32)
-}
-
-#[cold]
-fn unmapped(
-    warp: &Warp,
-    lane: usize,
-    address: u64,
-    bytes: usize,
-    space: Space,
-    site: &Site<'_>,
-    memories: &Memories<'_>,
-) -> ProgramFault {
-    let kind = match space {
-        Space::Const if (address as usize).saturating_add(bytes) <= site.launch.const_bank.len() => {
-            FaultKind::Unsupported("constant memory cannot be written".to_owned())
-        }
-        _ => {
-            let hint = match space {
-                Space::Global | Space::Generic => site.launch.addresses.describe(address),
-                Space::Shared => format!("the CTA has {} bytes", memories.shared.len()),
-                Space::Local => format!("a thread has {} bytes", site.launch.kernel.local_bytes),
-                Space::Const => format!("the constant bank has {} bytes", site.launch.const_bank.len()),
-            };
-            FaultKind::OutOfBounds { address, bytes: bytes as u32, space: name(space), hint }
-        }
-    };
-    ProgramFault::new(kind, site.launch, warp, site.pc, lane as u32)
 }
