@@ -17,7 +17,7 @@
 //! order in which its L1 changed: an answer without bytes that overtakes a `Clean` with bytes loses these,
 //! since the core owns the line no more when they come. The protocol is a blocking full-map MESI directory:
 //! the home of a line serves one transaction of it at a time, others wait in their order ([`super::home`]).
-//! Boxes travel in circles, as in [`super::packet`]: a core's `Get` brings the box in which `Data` comes, a
+//! Boxes travel in circles, as in [`super::payload`]: a core's `Get` brings the box in which `Data` comes, a
 //! home's `Probe` that of the `ProbeAck`. Source: `hosts` of the design notes; Sorin, Hill, Wood, *A Primer
 //! on Memory Consistency and Cache Coherence*, chapter 8. Addresses are physical: of DRAM or of NVM.
 //!
@@ -30,7 +30,8 @@ use durawarp_riscv::hart_state::HartState;
 use durawarp_riscv::syscalls::{Call, Reply};
 
 use super::line::Line;
-use super::packet::{MemoryAccepted, MemoryData, MemoryDurable, PeerMessage};
+use super::memory_packet::{MemoryAccepted, MemoryData, MemoryDurable};
+use super::packet::PeerMessage;
 use super::requester::Requester;
 
 /// Bytes of a cache line of CPUs: the block of Zicbom's operations.

@@ -7,8 +7,9 @@
 //! component does not compile either. What is left to go wrong is a link that a topology ties to another
 //! component than its port says: [`deliver`] panics there, the one place that does.
 //!
-//! A message is at most 64 bytes, moved and never cloned. What messages carry is in [`super::packet`]; the
-//! inboxes of a machine of cores are in [`super::coherence`] and [`super::verbs`].
+//! A message is at most 64 bytes, moved and never cloned. What messages carry is in [`super::packet`],
+//! [`super::payload`] and [`super::memory_packet`]; the inboxes of a machine of cores are in
+//! [`super::coherence`] and [`super::verbs`].
 
 use std::fmt;
 use std::sync::Arc;
@@ -28,10 +29,9 @@ pub use super::line::{
     Line, LinePool, MAX_LINE_BYTES, SECTOR_BYTES, copy_masked, differ_masked, sector_bytes, sectors_covered,
     sectors_touched,
 };
-pub use super::packet::{
-    Atomics, Credit, GridOrder, GridReport, HEADER_BYTES, MemoryAccepted, MemoryData, MemoryDurable, MemoryRead,
-    MemoryWrite, Passed, Payload, PeerMessage, Persist, Reply, Request, RequestKind,
-};
+pub use super::memory_packet::{MemoryAccepted, MemoryData, MemoryDurable, MemoryRead, MemoryWrite};
+pub use super::packet::{Credit, GridOrder, GridReport, HEADER_BYTES, PeerMessage, Reply, Request, RequestKind};
+pub use super::payload::{Atomics, Passed, Payload, Persist};
 
 /// Which launch one is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
