@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
-# Fetches three kernels that others wrote, beside their manifests: FlashAttention 2's forward kernel out of vLLM's wheel, and
-# CUTLASS's dense products for sm_90a and sm_100a, compiled by its own compiler. Needs Python 3.11 with pip, git, unzip and 3 GB of disk;
-# needs neither CUDA nor a GPU (`cuobjdump` is that of Triton's wheel). Then:
+# Fetches kernels that others wrote, beside their manifests: FlashAttention 2's forward kernel out of vLLM's wheel, CUTLASS's dense
+# products for sm_90a and sm_100a, compiled by its own compiler, and those of CuTe's tutorial for sm_90a, by nvcc. Needs Python 3.11
+# with pip, git, unzip, a C++ compiler and 4 GB of disk; needs neither CUDA nor a GPU (`cuobjdump` is that of Triton's wheel, nvcc
+# that of PyPI). Then:
 #
 #   durawarp run benches/others/fa2 --machine ampere-a100
 #   durawarp run benches/others/cutlass_gemm
 #   durawarp run benches/others/cutlass_blackwell
+#   durawarp run benches/others/cute_wgmma
 #   durawarp crash benches/others/fa2 --machine ampere-a100 --scheme strict
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -75,3 +77,19 @@ cute.compile(product, matrix(256, 256), matrix(128, 256), matrix(256, 128), make
 PYTHON
 )
 sed -E 's/kernel_cutlass_kernel_[A-Za-z0-9_]*_0([(_])/dense_gemm\1/' "$work"/dump100/*.ptx | tr -d '\000' > "$here/cutlass_blackwell/kernel.ptx"
+
+# Products in halves, of columns and of rows, in clusters of two.
+"$pip" install -q --no-deps nvidia-cuda-nvcc==13.5.37 nvidia-cuda-crt==13.5.37 nvidia-nvvm==13.5.37 nvidia-cuda-runtime==13.5.37 \
+    nvidia-cuda-cccl==13.3.5.0.6
+git -C "$work/cutlass" checkout -q 7107b0553 -- include tools/util/include examples/cute/tutorial/hopper
+nvcc=$(echo "$work"/venv/lib/python3*/site-packages/nvidia/cu13/bin/nvcc)
+(cd "$work/cutlass" && "$nvcc" -ptx -arch=sm_90a -std=c++17 --expt-relaxed-constexpr -DNDEBUG -Iinclude -Itools/util/include \
+    -o "$work/tutorial.ptx" examples/cute/tutorial/hopper/wgmma_tma_sm90.cu)
+python3 - "$work/tutorial.ptx" "$here/cute_wgmma/kernel.ptx" <<'PYTHON'
+import pathlib, re, sys
+
+text = pathlib.Path(sys.argv[1]).read_text()
+for name, short in zip(re.findall(r"\.entry (\S+?)\(", text), ["gemm_nt", "gemm_tn"], strict=True):
+    text = text.replace(name, short)
+pathlib.Path(sys.argv[2]).write_text(text)
+PYTHON
