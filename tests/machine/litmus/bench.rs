@@ -354,7 +354,9 @@ fn read(
     }
     let mut put = |line: u64, bytes: &[u8]| memory[(line - DRAM_BASE) as usize..][..64].copy_from_slice(&bytes[..64]);
     for home in ids.iter().filter_map(|&(_, id)| component(id).downcast_ref::<HomeSlice>()) {
-        home.dirty_lines().for_each(|(line, bytes, _)| put(line, bytes));
+        for (line, bytes, _) in home.dirty_lines() {
+            put(line, bytes);
+        }
     }
     let cores: Vec<&Core> = ids.iter().filter_map(|&(_, id)| component(id).downcast_ref()).collect();
     for core in &cores {
