@@ -77,7 +77,7 @@ pub(super) fn import(args: &ConfigImportArgs) -> Result<Exit, Stop> {
         }
     }
     let files = faults.into_result(files)?;
-    let Import { toml, mapped, ignored, unmapped } = import::import(&args.name, &files)?;
+    let Import { toml, mapped, ignored, unmapped, unknown } = import::import(&args.name, &files)?;
     if mapped == 0 {
         let message = "has no option of a machine: expected a configuration of GPGPU-Sim (`-gpgpu_n_clusters 28`)";
         return Err(Diagnostic::nowhere(&files[0].0, message).into());
@@ -87,6 +87,11 @@ pub(super) fn import(args: &ConfigImportArgs) -> Result<Exit, Stop> {
         "{mapped} options set keys, {ignored} are of no machine, {unmapped} have no counterpart: the file's end names \
          them; `durawarp config check` checks it"
     ));
+    // A slip of the pen is one of them, and leaves a default where a value was meant.
+    if let Some((first, others)) = unknown.split_first() {
+        let more = if others.is_empty() { String::new() } else { format!("; {} more at the file's end", others.len()) };
+        terminal::note(&format!("{first}{more}"));
+    }
     Ok(Exit::Good)
 }
 

@@ -84,6 +84,17 @@ fn the_configuration_of_titan_x_gives_our_preset_but_for_what_is_rounded() {
     assert!(told.contains(" 2 are of no machine, 1 have no counterpart"), "{told}");
 }
 
+#[test]
+fn a_misspelt_option_is_told_beside_the_file() {
+    let (code, _, told) = imported("cli/import_slip", "-gpgpu_n_clusters 20\n-gpgpu_l2_rop_latncy 200\n-zzz 1\n", None);
+    assert_eq!(code, Some(0), "{told}");
+    let line = "warning: -gpgpu_l2_rop_latncy: no option that is known of GPGPU-Sim; the nearest is -gpgpu_l2_rop_latency; \
+                1 more at the file's end\n";
+    assert!(told.ends_with(line), "{told}");
+    let (_, _, told) = imported("cli/import_no_slip", "-gpgpu_n_clusters 20\n-gpgpu_tma_tx_quota 48\n", None);
+    assert!(!told.contains("warning"), "{told}");
+}
+
 /// The options of SM7_QV100 that have a counterpart.
 const QV100: &str = r#"
 -gpgpu_coalesce_arch 70

@@ -48,6 +48,8 @@ pub struct Import {
     pub ignored: usize,
     /// Options without a counterpart.
     pub unmapped: usize,
+    /// Of these, options that GPGPU-Sim and the forks we know do not have: each with what is said of it.
+    pub unknown: Vec<String>,
 }
 
 /// The machine called `name` of these files, each with its name and text; of an option that two files have
@@ -87,7 +89,7 @@ pub fn import(name: &str, files: &[(String, String)]) -> Result<Import, Diagnost
         .filter(|option| !option.used)
         .partition(|option| option.known.is_some_and(|known| known.fate == Fate::Ignored));
     let why = |option: &Given| match option.known {
-        None => format!("{option}: {}", unknown(option)),
+        None => format!("{option}: {}", unknown_words(option)),
         Some(known) if known.fate == Fate::Mapped => format!("{option}: of no effect in these files ({})", known.note),
         Some(known) => format!("{option}: {}", known.note),
     };
@@ -98,11 +100,13 @@ pub fn import(name: &str, files: &[(String, String)]) -> Result<Import, Diagnost
     list(&mut toml, "Defaults without a counterpart here", by_default.map(why_default));
     list(&mut toml, "Of no machine, so left out", ignored.iter().map(why));
     list(&mut toml, "Lines that are no options", options.strays().map(str::to_owned));
-    faults.into_result(Import { toml, mapped, ignored: ignored.len(), unmapped: unmapped.len() })
+    let unknown = unmapped.iter().filter(|option| option.known.is_none());
+    let unknown = unknown.map(|option| format!("-{}: {}", option.name, unknown_words(option))).collect();
+    faults.into_result(Import { toml, mapped, ignored: ignored.len(), unmapped: unmapped.len(), unknown })
 }
 
 /// What is said of an option that GPGPU-Sim does not have.
-fn unknown(option: &Given) -> String {
+fn unknown_words(option: &Given) -> String {
     let near = nearest(&option.name, known::all().iter().map(|known| known.name));
     let near = near.map_or_else(String::new, |near| format!("; the nearest is -{near}"));
     format!("no option that is known of GPGPU-Sim{near}")
@@ -193,8 +197,12 @@ mod tests {
         let fixed = "-gpgpu_cache:dl1 S:4:128:64,L:T:m:L:L,A:512:8,16:0,32\n";
         let letters = format!("-gpgpu_mem_addr_mapping {LETTERS}\n");
         let halves = "-network_mode 2\n-gpgpu_l2_partition_count 2\n-gpgpu_l2_partition_extra_latency 150\n";
+        let simple = "-gpgpu_simple_dram_model 1\n-gpgpu_simple_dram_clock_multiplier 2\n";
+        let served = "-gpgpu_simple_dram_model 1\n-gpgpu_simple_dram_service_rate_num 15\n\
+                      -gpgpu_simple_dram_service_rate_den 4\n-gpgpu_tma_max_inflight 192\n\
+                      -gpgpu_mbarrier_arrive_latency 29\n-ptx_opcode_initiation_tma 32\n";
         let mut set: Vec<Set> = Vec::new();
-        for text in ["-gpgpu_n_clusters 20\n", fixed, adaptive, &letters, halves] {
+        for text in ["-gpgpu_n_clusters 20\n", fixed, adaptive, &letters, halves, simple, served] {
             let files = [("gpgpusim.config".to_owned(), text.to_owned())];
             set.extend(map::keys(&Options::read(&files)));
         }
@@ -231,6 +239,34 @@ mod tests {
             let line = format!("scheduler = {{ value = \"{name}\"");
             assert!(made.toml.lines().any(|own| own.starts_with(&line)), "{number}: {}", made.toml);
         }
+    }
+
+    /// The H200 of Accel-Sim and the B200 of FlashGPU-Sim have 4.8 and 7.7 TB/s by their rates, not by their pins.
+    #[test]
+    fn memory_without_banks_has_the_bandwidth_of_its_requests() {
+        let pins = "-gpgpu_dram_buswidth 8\n-dram_data_command_freq_ratio 2\n";
+        let l2 = |kind: char| format!("-gpgpu_cache:dl2 {kind}:64:128:8,L:B:m:N:L,A:16:4,4\n");
+        let rate = "-gpgpu_simple_dram_service_rate_num 15\n-gpgpu_simple_dram_service_rate_den 4\n";
+        for (more, bytes) in [
+            (l2('S'), 16),
+            (l2('S') + "-gpgpu_simple_dram_model 0\n", 16),
+            (l2('S') + "-gpgpu_simple_dram_model 1\n", 32),
+            (l2('N') + "-gpgpu_simple_dram_model 1\n", 128),
+            (l2('S') + "-gpgpu_simple_dram_model 1\n-gpgpu_simple_dram_clock_multiplier 2\n", 64),
+            (l2('S') + "-gpgpu_simple_dram_model 1\n" + rate, 120),
+            (l2('S') + rate, 16),
+        ] {
+            let made = of(&format!("{pins}{more}"));
+            let line = format!("bytes_per_cycle = {{ value = {bytes}, ");
+            assert!(made.toml.lines().any(|own| own.starts_with(&line)), "{more}: {}", made.toml);
+        }
+    }
+
+    #[test]
+    fn an_option_that_nobody_has_is_told_apart_with_the_nearest() {
+        let made = of("-gpgpu_n_clusters 20\n-gpgpu_l2_rop_latncy 200\n-gpgpu_tma_tx_quota 48\n");
+        let told = "-gpgpu_l2_rop_latncy: no option that is known of GPGPU-Sim; the nearest is -gpgpu_l2_rop_latency";
+        assert_eq!((made.unmapped, made.unknown), (2, vec![told.to_owned()]));
     }
 
     #[test]

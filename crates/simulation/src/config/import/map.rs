@@ -14,6 +14,9 @@ const MOST_LAUNCHES: f64 = 128.0;
 /// Of a controller's constant delay, what is on the way back, in ns, as on `titan-x`.
 const BACK_NS: f64 = 10.0;
 
+/// What a sectored L2 asks of memory at once.
+const SECTOR_BYTES: f64 = 32.0;
+
 /// Entries that stand for a queue without an end: the most that a controller's read queue may have.
 const UNLIMITED_ENTRIES: f64 = 256.0;
 
@@ -107,6 +110,9 @@ fn sms(options: &Options<'_>, keys: &mut Keys<'_>) {
         ("gpgpu_max_insn_issue_per_warp", "sm.issue_width"),
         ("gpgpu_shmem_num_banks", "shared.banks"),
         ("icnt_flit_size", "crossbar.flit_bytes"),
+        ("gpgpu_tma_max_inflight", "shared.bulk_lines"),
+        ("gpgpu_mbarrier_arrive_latency", "shared.bulk_arrive_cycles"),
+        ("ptx_opcode_initiation_tma", "shared.bulk_issue_cycles"),
     ] {
         if let Some(value) = options.number(option) {
             keys.put(key, value, option, "");
@@ -365,6 +371,7 @@ fn memory(options: &Options<'_>, [core_mhz, memory_mhz]: [f64; 2], keys: &mut Ke
         let note = format!(" x {} x {}", options.source(chips), options.source(ratio));
         keys.put("bus.bytes_per_cycle", bytes * count * times, width, &note);
     }
+    simple_memory(options, keys);
     let launches = "gpgpu_max_concurrent_kernel";
     if let Some(most) = options.number(launches) {
         let note = if most > MOST_LAUNCHES { ": 128 is the most here" } else { "" };
@@ -386,6 +393,33 @@ fn memory(options: &Options<'_>, [core_mhz, memory_mhz]: [f64; 2], keys: &mut Ke
         timing(options, memory_mhz, keys);
     }
     addresses(options, keys);
+}
+
+/// Memory without banks, as Accel-Sim and its forks have it: a channel serves requests of the L2 at a rate, whatever
+/// its pins are. Here it has its banks all the same, and a bus that moves as much.
+fn simple_memory(options: &Options<'_>, keys: &mut Keys<'_>) {
+    let model = "gpgpu_simple_dram_model";
+    let [times, num, den] = [
+        "gpgpu_simple_dram_clock_multiplier",
+        "gpgpu_simple_dram_service_rate_num",
+        "gpgpu_simple_dram_service_rate_den",
+    ];
+    // All are asked for, so that each counts as one that is understood.
+    let [is_simple, many, requests, cycles] = [model, times, num, den].map(|option| options.number(option));
+    if is_simple.unwrap_or(0.0) == 0.0 {
+        return;
+    }
+    let cache = options.cache("gpgpu_cache:dl2");
+    let bytes = cache.map_or(SECTOR_BYTES, |l2| if l2.kind == 'S' { SECTOR_BYTES } else { l2.line_bytes as f64 });
+    let (rate, note) = match (many, requests, cycles) {
+        (_, Some(requests), Some(cycles)) if cycles > 0.0 => {
+            (requests / cycles, format!(" x {} / {}", options.source(num), options.source(den)))
+        }
+        (Some(many), ..) => (many, format!(" x {}", options.source(times))),
+        _ => (1.0, String::new()),
+    };
+    let note = format!(": requests of {bytes} B{note}");
+    keys.put("bus.bytes_per_cycle", (bytes * rate).round().max(1.0), model, &note);
 }
 
 /// Where addresses lie: by letters, else by a number's masks; then hashes.
