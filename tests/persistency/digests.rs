@@ -6,7 +6,7 @@
 //! only rebuilds the house leaves all of them as they are; a change of the model writes its new lines there and says in
 //! its commit why.
 
-use durawarp::config::presets;
+use durawarp::config::{has_tensor_cores, presets};
 use durawarp::outcome::{End, Outcome};
 use durawarp::run::Experiment;
 use durawarp::schemes::catalogue;
@@ -48,11 +48,16 @@ const READINGS: [(&str, &str, &str, &[&str]); 26] = [
     ("ampere-a100", "base", "gemm_tensor", &AMPERE_BEFORE),
 ];
 
+/// A built-in machine is one with a GPU.
+fn has_sms(machine: &str) -> bool {
+    presets::MACHINES.iter().any(|(name, _)| *name == machine)
+}
+
 fn outcome(machine: &str, scheme: &str, workload: &str, readings: &[&str]) -> Outcome {
     // Its queues have to survive a power failure.
     let domain = (scheme == "light-wsp").then_some("persist.domain=adr");
     let recipe = Experiment::of(workload).machine(machine).scheme(scheme).profile("ci").reference(false);
-    let sms = presets::MACHINES.iter().any(|(name, _)| *name == machine).then_some("sm.count=3");
+    let sms = has_sms(machine).then_some("sm.count=3");
     let recipe = recipe.changes(sms).changes(domain).changes(readings);
     recipe.run().unwrap_or_else(|faults| panic!("{faults}"))
 }
@@ -137,13 +142,10 @@ fn runs_of(machine: &str) -> &'static [(&'static str, &'static str)] {
         [PLAIN[0], PLAIN[1], ("base", "gemm_tensor"), ("base", "bulk_stream"), ("base", "tensor_transpose")];
     const CORES: [(&str, &str); 2] = [("base", "hash"), ("sync", "kvlog")];
     const CLUSTER: [(&str, &str); 2] = [("epoch", "hashmap_remote"), ("broi", "ycsb_remote")];
-    let is_cpu = presets::CPU_MACHINES.iter().any(|(name, _)| *name == machine);
-    let has_tensor_cores =
-        ["volta-", "ampere-", "ada-", "hopper-", "blackwell-"].iter().any(|of| machine.starts_with(of));
     match machine {
         presets::DEFAULT_CLUSTER => &CLUSTER,
-        _ if is_cpu => &CORES,
-        _ if has_tensor_cores => &TENSOR,
+        _ if !has_sms(machine) => &CORES,
+        _ if has_tensor_cores(machine) => &TENSOR,
         _ => &PLAIN,
     }
 }

@@ -150,7 +150,7 @@ fn what_cannot_be_resumed_is_said_with_its_reason() {
     assert!(why("bar.sync 1, 32;\n").contains("barriers of some threads"));
     assert!(why("mov.u32 %r5, 32;\nbar.sync 1, %r5;\n").contains("barriers of some threads"));
     assert!(why("mov.u32 %r5, 1;\nmov.u32 %r6, 32;\nbar.sync %r5, %r6;\n").contains("barriers of some threads"));
-    // Only the launch says that there are clusters: no directive does, and no barrier.
+    // Clusters are those of the launch alone: the kernel has no directive and no barrier of them.
     let mapped = "mov.u32 %r5, s;\nmapa.shared::cluster.u32 %r6, %r5, %r4;\nst.shared::cluster.u32 [%r6], %id;\n";
     assert!(why(&format!("{shared}{mapped}")).contains("other CTAs of a cluster"));
     assert_eq!(why("mov.u32 %r5, 1;\nst.u32 [%d1], %id;\nbar.sync %r5;\n"), "");

@@ -48,7 +48,7 @@ pub struct Import {
     pub ignored: usize,
     /// Options without a counterpart.
     pub unmapped: usize,
-    /// Of these, options that GPGPU-Sim and the forks we know do not have: each with what is said of it.
+    /// Of `unmapped`, options of no version of GPGPU-Sim that is known here: a line each, with the nearest name.
     pub unknown: Vec<String>,
 }
 
