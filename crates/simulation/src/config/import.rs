@@ -48,7 +48,8 @@ pub struct Import {
     pub ignored: usize,
     /// Options without a counterpart.
     pub unmapped: usize,
-    /// Of `unmapped`, options of no version of GPGPU-Sim that is known here: a line each, with the nearest name.
+    /// Of `unmapped`, options of no version of GPGPU-Sim that is known here: a line each, with the nearest
+    /// name.
     pub unknown: Vec<String>,
 }
 
@@ -241,7 +242,7 @@ mod tests {
         }
     }
 
-    /// The H200 of Accel-Sim and the B200 of FlashGPU-Sim have 4.8 and 7.7 TB/s by their rates, not by their pins.
+    /// Accel-Sim's H200 and FlashGPU-Sim's B200 have 4.8 and 7.7 TB/s by their rates, not by their pins.
     #[test]
     fn memory_without_banks_has_the_bandwidth_of_its_requests() {
         let pins = "-gpgpu_dram_buswidth 8\n-dram_data_command_freq_ratio 2\n";

@@ -395,8 +395,8 @@ fn memory(options: &Options<'_>, [core_mhz, memory_mhz]: [f64; 2], keys: &mut Ke
     addresses(options, keys);
 }
 
-/// Memory without banks, as Accel-Sim and its forks have it: a channel serves requests of the L2 at a rate, whatever
-/// its pins are. Here it has its banks all the same, and a bus that moves as much.
+/// Memory without banks, as Accel-Sim and its forks have it: a channel serves requests of the L2 at a rate,
+/// whatever its pins are. Here it has its banks all the same, and a bus that moves as much.
 fn simple_memory(options: &Options<'_>, keys: &mut Keys<'_>) {
     let model = "gpgpu_simple_dram_model";
     let [times, num, den] = [
